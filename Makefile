@@ -1,4 +1,4 @@
-# make demo, make check, make test, make lint, make bench, make fuzz: each creates .venv on its first run.
+# make demo, make check, make test, make test-browser, make docs, make docs-links, make dist, make lint, make bench, make fuzz: each creates .venv on its first run.
 # PYTHON=… chooses another interpreter.
 PYTHON ?= python3
 VENV := .venv
@@ -7,7 +7,7 @@ BIN := $(VENV)/bin
 # Rewritten assertions are kept between runs: without that, collecting the tests takes twice as long.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo check core test lint bench bench-quick bench-all fuzz clean
+.PHONY: demo check core test test-browser docs docs-links dist lint bench bench-quick bench-all fuzz clean
 .DELETE_ON_ERROR:
 
 demo: $(VENV)/.demo
@@ -23,6 +23,27 @@ core: $(VENV)/.dev
 # RIESZ_TESTS=all: every case of the large tables, as in CI; some of them otherwise.
 test: $(VENV)/.test
 	$(BIN)/python -m pytest -n auto --dist worksteal
+
+# The page in a real browser: Debian's Chromium, installed where that is allowed.
+test-browser: $(VENV)/.browser
+	@command -v chromium >/dev/null || { [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null && apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq chromium >/dev/null; } \
+		|| { echo "there is no chromium; install it, on Debian with: sudo apt-get install chromium" >&2; exit 1; }
+	$(BIN)/python -m pytest tests/browser
+
+# The site, in docs/_build/html: every cell is run, a warning is an error.
+docs: $(VENV)/.docs
+	$(BIN)/python -m sphinx -q -W --keep-going -j 2 -b html docs docs/_build/html
+
+# Every link of the site that leads elsewhere; needs the network.
+docs-links: $(VENV)/.docs
+	$(BIN)/python -m sphinx -q -b linkcheck -D nb_execution_mode=off docs docs/_build/links
+
+# The wheel and the source archive, looked into, and the wheel used in a new environment.
+dist: $(VENV)/.dev
+	$(BIN)/python -m pip install --quiet build
+	rm -rf dist
+	$(BIN)/python -m build
+	$(BIN)/python release/check_dist.py dist
 
 lint: $(VENV)/.dev
 	$(BIN)/ruff check .
@@ -40,6 +61,7 @@ bench-all: bench
 	$(BIN)/python bench/calculus.py
 	$(BIN)/python bench/numpy_in.py
 	$(BIN)/python bench/relations.py
+	$(BIN)/python bench/page.py
 
 # Random programs: make fuzz N=1000 SEED=0 JOBS=2; what is done already is not run again. FLAGS=--keep writes failures as test cases.
 N ?= 1000
@@ -59,6 +81,14 @@ $(VENV)/.demo: $(VENV)/pyvenv.cfg pyproject.toml
 
 $(VENV)/.test: $(VENV)/pyvenv.cfg pyproject.toml
 	$(BIN)/python -m pip install --quiet -e '.[test]'
+	@touch $@
+
+$(VENV)/.browser: $(VENV)/pyvenv.cfg pyproject.toml
+	$(BIN)/python -m pip install --quiet -e '.[test,browser]'
+	@touch $@
+
+$(VENV)/.docs: $(VENV)/pyvenv.cfg pyproject.toml
+	$(BIN)/python -m pip install --quiet -e '.[docs]'
 	@touch $@
 
 $(VENV)/.bench: $(VENV)/pyvenv.cfg pyproject.toml

@@ -1,7 +1,8 @@
 """The rows of the scoreboard on a GPU, float32: riesz by its JAX backend, JAX as one writes it, PyTorch on CUDA where it is, and by hand in JAX.
 
 All matrix products in full float32 precision; results are compared; medians with several calls in flight.
-Run where JAX sees a GPU: python bench/gpu.py [rows …]; python bench/gpu.py --cpu --small tries it out without one.
+Run where JAX sees a GPU: python bench/gpu.py [rows …]; --first measures first calls, each in a process of its own;
+python bench/gpu.py --cpu --small tries it out without a GPU.
 """
 
 from __future__ import annotations
@@ -10,8 +11,11 @@ import argparse
 import importlib.util
 import os
 import statistics
+import subprocess
+import sys
 import time
 
+import gpu_models
 import numpy as np
 
 import riesz as rz
@@ -222,7 +226,45 @@ ROWS = {
         {"n": 4000, "k": 5},
         {"n": 60, "k": 5},
     ),
-}
+} | gpu_models.ROWS
+
+
+def bound(f, there):
+    """A JAX function with its arguments, compiled at its first call."""
+    import jax
+    import jax.numpy as jnp
+
+    f, more = f if isinstance(f, tuple) else (f, ())
+    jitted, further = jax.jit(f), [jnp.asarray(a) for a in more]
+    return lambda: jitted(*there, *further)
+
+
+def first(name, small, who):
+    """Seconds of a first call in this process; tracing and compiling included, starting JAX not."""
+    import jax
+    import jax.numpy as jnp
+
+    _, make, _, full, little = ROWS[name]
+    given, ours, theirs, _, _ = make(**(little if small else full))
+    there = [jnp.asarray(a, jnp.float32) for a in given]
+    jax.block_until_ready(jax.jit(lambda a: a + 1)(there[-1]))
+    start = time.perf_counter()
+    work = bound(theirs, there) if who == "JAX" else lambda: rz.compile(ours, backend="jax")(*there)
+    jax.block_until_ready(work())
+    print(time.perf_counter() - start)
+
+
+def first_calls(name, given):
+    """First calls of riesz and JAX, each in a process of its own, in turns."""
+    flags = ["--cpu"] * given.cpu + ["--small"] * given.small
+    taken = {}
+    for _ in range(1 if given.small else 2):
+        for who in ("riesz", "JAX"):
+            command = [sys.executable, __file__, name, "--first-of", who, *flags]
+            found = subprocess.run(command, capture_output=True, text=True, check=True).stdout.split()[-1]
+            taken.setdefault(who, []).append(float(found))
+    mine, theirs = (min(taken[who]) for who in ("riesz", "JAX"))
+    print(f"{name}: first call riesz {mine:.2f} s, JAX {theirs:.2f} s, JAX ÷ riesz {theirs / mine:.2f}", flush=True)
 
 
 def contest(name, small, device, calls, rounds):
@@ -235,15 +277,11 @@ def contest(name, small, device, calls, rounds):
     given, ours, theirs, hand, other = make(**size)
     there = [jnp.asarray(a, jnp.float32) for a in given]
 
-    def bound(f):
-        f, more = f if isinstance(f, tuple) else (f, ())
-        jitted, further = jax.jit(f), [jnp.asarray(a) for a in more]
-        return lambda: jitted(*there, *further)
-
-    start = time.perf_counter()
     compiled = rz.compile(ours, backend="jax")
-    contestants = {"riesz": lambda: compiled(*there), "JAX": bound(theirs), "hand": bound(hand)}
-    wanted = [np.asarray(a) for a in jax.tree.leaves(contestants["hand"]())]
+    contestants = {"riesz": lambda: compiled(*there), "JAX": bound(theirs, there)}
+    if hand is not None:
+        contestants["hand"] = bound(hand, there)
+    wanted = [np.asarray(a) for a in jax.tree.leaves(contestants["JAX" if hand is None else "hand"]())]
     for who, work in contestants.items():
         start = time.perf_counter()
         found = [np.asarray(a) for a in jax.tree.leaves(work())]
@@ -254,7 +292,7 @@ def contest(name, small, device, calls, rounds):
     first = jax.tree.leaves(compiled(*there))
     same = all(bool((a == b).all()) for a, b in zip(first, jax.tree.leaves(compiled(*there)), strict=True))
     times = timed(contestants, jax.block_until_ready, calls, rounds)
-    if t := torch_on(device):
+    if other is not None and (t := torch_on(device)):
         args = [t.from_numpy(np.asarray(a, np.float32)).to(device) for a in given]
         if name == "gmm":
             args = [*[a.requires_grad_() for a in args[:3]], args[3]]
@@ -277,15 +315,22 @@ def main():
     parser.add_argument("rows", nargs="*", help=", ".join(ROWS))
     parser.add_argument("--cpu", action="store_true", help="on the CPU")
     parser.add_argument("--small", action="store_true", help="small sizes, to see that it works")
+    parser.add_argument("--first", action="store_true", help="first calls, each in a process of its own")
+    parser.add_argument("--first-of", help=argparse.SUPPRESS)
     given = parser.parse_args()
     if given.cpu:
         os.environ["JAX_PLATFORMS"] = "cpu"
     import jax
 
     jax.config.update("jax_default_matmul_precision", "highest")
+    if given.first_of:
+        return first(given.rows[0], given.small, given.first_of)
     print(jax.devices()[0], "float32")
     for name in given.rows or ROWS:
         try:
+            if given.first:
+                first_calls(name, given)
+                continue
             contest(
                 name, given.small, "cpu" if given.cpu else "cuda", 3 if given.small else 10, 3 if given.small else 7
             )

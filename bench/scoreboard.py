@@ -284,12 +284,19 @@ def main() -> None:
     sys.path[:0] = [str(HERE), str(HERE.parent / "src")]
     found: list[dict[str, Any]] = []
     start = time.perf_counter()
-    for module in given.rows or modules():
-        for number, row in enumerate(importlib.import_module(f"rows.{module}").ROWS):
+    from riesz.runtime.progress import working
+
+    every = [
+        (m, k, r) for m in given.rows or modules() for k, r in enumerate(importlib.import_module(f"rows.{m}").ROWS)
+    ]
+    with working("scoreboard", len(every)) as work:
+        for done, (module, number, row) in enumerate(every):
             size = dict(row.quick if given.quick else row.full)
-            print(f"[{time.perf_counter() - start:4.0f} s] {row.title.format(**size)}", file=sys.stderr, flush=True)
+            work.say(done + 1, row.title.format(**size))
             added = lines(row, size, played(module, number, row, size, 0.3 if given.quick else 4.0, given.cores))
-            print("\n".join(table(added).splitlines()[2:]), file=sys.stderr, flush=True)
+            if work:  # somebody looks on
+                told = "\n".join(table(added).splitlines()[2:])
+                print(f"\r\x1b[2K[{time.perf_counter() - start:4.0f} s] {told}", file=sys.stderr, flush=True)
             found += added
     found.sort(key=lambda line: -line.get("ratios", {}).get(line["rival"], 0.0))
     header = f"{'Quick sizes; aims are for full ones' if given.quick else 'Full sizes'}; {datetime.date.today()}. {machine(given.cores)}."

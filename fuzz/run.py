@@ -168,16 +168,11 @@ class Record:
         self.take(found)
 
 
-def progress(done: int, of: int, start: float, before: int, failures: int, end: str = "") -> None:
+def told(shown: Any, done: int, of: int, start: float, before: int, failures: int) -> None:
+    """How far it is, on a terminal."""
     rate = (done - before) / max(time.monotonic() - start, 1e-9)
     left = (of - done) / max(rate, 1e-9)
-    filled = "█" * (24 * done // max(of, 1))
-    print(
-        f"\r{filled:·<24} {done:,} of {of:,}  {rate:.1f}/s  {failures} kinds of failure  {left / 60:.0f} min left ",
-        end=end,
-        file=sys.stderr,
-        flush=True,
-    )
+    shown.say(done, f"{rate:.1f}/s  {failures} kinds of failure  {left / 60:.0f} min left")
 
 
 def run(n: int, seed: int, jobs: int, fresh: bool, shrink: bool) -> Record:
@@ -199,35 +194,37 @@ def run(n: int, seed: int, jobs: int, fresh: bool, shrink: bool) -> Record:
         p.start()
         workers[p.pid or 0] = p
 
+    from riesz.runtime.progress import working
+
     for _ in range(min(jobs, max(len(waiting), 1))):
         begin()
     left, ready = len(waiting), before
-    while left:
-        try:
-            what, pid, found = results.get(timeout=1.0)
-        except Exception:
-            for pid, p in list(workers.items()):
-                if not p.is_alive():  # a process that died, died of a program
-                    del workers[pid]
-                    if pid in busy:
-                        died = busy.pop(pid)
-                        record.add(lost(seed, died, p.exitcode))
-                        left -= 1
-                    if left:
-                        begin()
-            continue
-        if what == "began":
-            busy[pid] = found
-        elif what == "rest":
-            workers.pop(pid, None)
-            begin()
-        else:
-            busy.pop(pid, None)
-            record.add(found)
-            left -= 1
-            ready += found["done"][1] - found["done"][0] + 1
-            progress(ready, of, start, before, len(record.failures))
-    progress(of, of, start, before, len(record.failures), "\n")
+    with working("fuzzing", of) as shown:
+        while left:
+            try:
+                what, pid, found = results.get(timeout=1.0)
+            except Exception:
+                for pid, p in list(workers.items()):
+                    if not p.is_alive():  # a process that died, died of a program
+                        del workers[pid]
+                        if pid in busy:
+                            died = busy.pop(pid)
+                            record.add(lost(seed, died, p.exitcode))
+                            left -= 1
+                        if left:
+                            begin()
+                continue
+            if what == "began":
+                busy[pid] = found
+            elif what == "rest":
+                workers.pop(pid, None)
+                begin()
+            else:
+                busy.pop(pid, None)
+                record.add(found)
+                left -= 1
+                ready += found["done"][1] - found["done"][0] + 1
+                told(shown, ready, of, start, before, len(record.failures))
     for p in workers.values():
         p.join(timeout=2.0)
     return record

@@ -1,7 +1,7 @@
 """How hard the generated tests try: as much as `make check` or `make test` has time for (RIESZ_TESTS, see support/sampling.py), or
 HYPOTHESIS_PROFILE=thorough, with new random examples each time.
 
-Every LaTeX string that riesz writes in a test, wherever that is, is read by KaTeX.
+Every LaTeX string that riesz writes in a test, wherever that is, is read by KaTeX, and the same thing in MathML by an XML reader.
 """
 
 from __future__ import annotations
@@ -9,11 +9,16 @@ from __future__ import annotations
 import os
 from functools import wraps
 
+import browser
 import katex
+import mathml
 from hypothesis import HealthCheck, settings
 from sampling import LEVEL
 
 from riesz.runtime import later
+
+collect_ignore = ["conftest.py", "browser/conftest.py", "support/on_eight_devices.py"]
+"""Files that are not looked through for examples: two of one name, and one that is run in a process of its own."""
 
 patient = [HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.filter_too_much]
 settings.register_profile("core", max_examples=10, deadline=None, derandomize=True, suppress_health_check=patient)
@@ -22,9 +27,10 @@ settings.register_profile("thorough", max_examples=2000, deadline=None, suppress
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "core" if LEVEL == "core" else "quick"))
 
 
-def pytest_report_header() -> str:
+def pytest_report_header() -> list[str]:
     """What is left out is said."""
-    return "large tables: every case" if LEVEL == "all" else "large tables: sampled; RIESZ_TESTS=all runs every case"
+    tables = "large tables: every case" if LEVEL == "all" else "large tables: sampled; RIESZ_TESTS=all runs every case"
+    return [tables, *([f"browser tests: left out, {why}"] if (why := browser.left_out()) else [])]
 
 
 def _read_by_katex(write):
@@ -32,6 +38,7 @@ def _read_by_katex(write):
     def written(thing):
         text = write(thing)
         katex.parse(text)
+        mathml.parse(later.mathml(thing, ids=len(text) % 2 == 0))
         return text
 
     return written

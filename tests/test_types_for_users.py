@@ -122,6 +122,12 @@ reveal_type(D)  # Derivation
 reveal_type(D.derivative(x))  # LinearMap
 reveal_type(D.adjoint)  # Family
 reveal_type(D.size)  # int
+reveal_type(D.gradient)  # ClosedForm
+reveal_type(D.hessian.code("jax"))  # str
+reveal_type(D.jacobian(x))  # Any
+reveal_type(D.hvp(x, x))  # Any
+reveal_type(D.show("paper"))  # View
+reveal_type(D.diagram().svg())  # str
 g = rz.compile(rz.grad(f), x)
 reveal_type(g)  # Compiled
 reveal_type(g.source)  # str
@@ -129,6 +135,10 @@ reveal_type(rz.function(f))  # TracedFunction
 reveal_type(rz.levenberg_marquardt(f, x).jacobian)  # LinearMap
 reveal_type(rz.check(f, x))  # Report
 D.derivativ(x)  # wrong: reportAttributeAccessIssue
+D.jacobian.latx()  # wrong: reportAttributeAccessIssue
+D.gradient.code(3)  # wrong: reportArgumentType
+D.hesian  # wrong: reportAttributeAccessIssue
+L.show().mathm()  # wrong: reportAttributeAccessIssue
 g.sorce  # wrong: reportAttributeAccessIssue
 rz.R ** "3"  # wrong: reportOperatorIssue
 

@@ -82,6 +82,25 @@ def numbers(n):
     return written, lambda x: np.sin(x) * x, np.random.default_rng(0).normal(size=n)
 
 
+def elements(n):
+    """Element matrices assembled in a Python loop."""
+    rng = np.random.default_rng(0)
+    tri = np.stack([np.arange(n), (np.arange(n) + 1) % n, (np.arange(n) + 7) % n], 1)
+    G = rng.normal(size=(n, 3, 3))
+
+    def written(x):
+        r = np.zeros(n)
+        for e in range(n):
+            r[tri[e]] += G[e] @ np.sin(x[tri[e]])
+        return r
+
+    return (
+        written,
+        lambda x: np.bincount(tri.ravel(), np.einsum("eab,eb->ea", G, np.sin(x[tri])).ravel(), n),
+        rng.normal(size=n),
+    )
+
+
 def made(f, what):
     """A function of x that gives one of the three."""
     if what == "value":
@@ -107,6 +126,7 @@ PROGRAMS = {
     "Runge–Kutta table, {n:,} states": (runge_kutta, 10**5, 10**4),
     "tridiagonal sums, n = {n:,}": (tridiagonal, 10**6, 10**5),
     "a loop over {n:,} numbers": (numbers, 1000, 1000),
+    "{n:,} elements one by one": (elements, 1000, 1000),
 }
 ROWS = [
     Row(

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any
 from . import errors, moved, relations
 from .calculus.domain_check import check_domain
 from .errors import *
-from .functions.derivatives import derive, dual, function, grad, hessian, hvp, jacobian, jvp, linearize, undual, vjp
-from .functions.gradients import value_and_grad
-from .functions.jacobians import jacfwd, jacrev, linearize_adjoint
+from .functions.calling import function
+from .functions.gradients import grad, value_and_grad
+from .functions.jacobians import dual, hessian, jacfwd, jacobian, jacrev, linearize, linearize_adjoint, undual
 from .maps.linear_map import LinearMap
 from .relations import Relation, relation
 from .relations.index_sets import Set, seg
@@ -27,13 +27,27 @@ _LATER = {
     name: file
     for file, names in {
         "backends.entry": "compile",
+        "backends.sparse_numbers": "sparse_hessian sparse_jacobian",
         "checking.derivative_check": "check",
+        "constrained": "nlp",
+        "files.loading": "load",
+        "files.saving": "save",
         "forms.lifting": "assume",
         "functions.control": "checkpoint cond fori_loop loop stop_gradient switch vmap while_loop",
         "functions.custom": "custom_derivative",
+        "functions.deriving": "derive",
+        "functions.directional": "hvp jvp vjp",
         "functions.implicit.implicit_functions": "argmin fixed_point root",
+        "importing.from_jax": "from_jax",
+        "importing.lax.lax_registry": "jax_rule",
+        "importing.to_jax": "to_jax",
         "least_squares": "gauss_newton levenberg_marquardt",
+        "manifolds": "manifolds",
         "maps.gradients.factored": "Factored",
+        "runtime.progress": "verbose",
+        "runtime.settings": "settings",
+        "show.chosen_notation": "notation",
+        "show.display.displays": "display",
         "show.explain": "explain",
         "simplify.laws": "laws",
         "terms.named.named_declared": "bilinear linear",
@@ -48,21 +62,35 @@ _LATER = {
     for name in names.split()
 }
 
-__all__: list[str] = ["LinearMap", "R", "Relation", "Set", "Space", "Zero", "check_domain", "derive", "direct_sum"]
-__all__ += ["dual", "function", "grad", "hessian", "hvp", "jacfwd", "jacobian", "jacrev", "jvp", "linearize"]
-__all__ += ["linearize_adjoint", "relation", "relations", "seg", "space_of", "undual", "value_and_grad", "vjp"]
+__all__: list[str] = ["LinearMap", "R", "Relation", "Set", "Space", "Zero", "check_domain", "direct_sum", "dual"]
+__all__ += ["function", "grad", "hessian", "jacfwd", "jacobian", "jacrev", "linearize", "linearize_adjoint"]
+__all__ += ["relation", "relations", "seg", "space_of", "undual", "value_and_grad"]
 __all__ += errors.__all__
 __all__ += primitives.__all__
 
 if TYPE_CHECKING:
+    from . import manifolds
     from .backends.entry import compile
+    from .backends.sparse_numbers import sparse_hessian, sparse_jacobian
     from .checking.derivative_check import check
+    from .constrained import nlp
+    from .files.loading import load
+    from .files.saving import save
     from .forms.lifting import assume
     from .functions.control import checkpoint, cond, fori_loop, loop, stop_gradient, switch, vmap, while_loop
     from .functions.custom import custom_derivative
+    from .functions.deriving import derive
+    from .functions.directional import hvp, jvp, vjp
     from .functions.implicit.implicit_functions import argmin, fixed_point, root
+    from .importing.from_jax import from_jax
+    from .importing.lax.lax_registry import jax_rule
+    from .importing.to_jax import to_jax
     from .least_squares import gauss_newton, levenberg_marquardt
     from .maps.gradients.factored import Factored
+    from .runtime.progress import verbose
+    from .runtime.settings import settings
+    from .show.chosen_notation import notation
+    from .show.display.displays import display
     from .show.explain import explain
     from .simplify.laws import laws
     from .terms.named import named_products, named_sums, named_unitary
@@ -72,8 +100,37 @@ if TYPE_CHECKING:
     from .terms.named.named_unitary import *
 
     __all__ += ["Factored", "argmin", "assume", "bilinear", "check", "checkpoint", "compile", "cond"]
-    __all__ += ["custom_derivative", "explain", "fixed_point", "fori_loop", "gauss_newton", "laws"]
-    __all__ += ["levenberg_marquardt", "linear", "loop", "root", "stop_gradient", "switch", "vmap", "while_loop"]
+    __all__ += [
+        "custom_derivative",
+        "derive",
+        "display",
+        "explain",
+        "fixed_point",
+        "fori_loop",
+        "from_jax",
+        "gauss_newton",
+    ]
+    __all__ += [
+        "hvp",
+        "jax_rule",
+        "jvp",
+        "laws",
+        "levenberg_marquardt",
+        "linear",
+        "load",
+        "loop",
+        "manifolds",
+        "nlp",
+        "notation",
+        "root",
+        "save",
+        "sparse_hessian",
+        "sparse_jacobian",
+        "stop_gradient",
+        "switch",
+        "to_jax",
+    ]
+    __all__ += ["settings", "verbose", "vjp", "vmap", "while_loop"]
     __all__ += named_products.__all__
     __all__ += named_sums.__all__
     __all__ += named_unitary.__all__
@@ -97,7 +154,8 @@ else:  # a type checker that sees __getattr__ takes every name for one of ours
             near = get_close_matches(name, __all__, 1)
             meant = _ELSEWHERE.get(name) or (f"did you mean rz.{near[0]}?" if near else "")
             raise AttributeError(f"module 'riesz' has no attribute {name!r}{meant and '; '}{meant}")
-        found = getattr(importlib.import_module(f".{_LATER[name]}", __name__), name)
+        home = importlib.import_module(f".{_LATER[name]}", __name__)
+        found = home if _LATER[name] == name else getattr(home, name)
         globals()[name] = found
         return found
 

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-__all__: list[str] = ["DomainError", "ExpressionError", "IndexSetError", "LinearityError", "RelationError"]
+__all__: list[str] = ["DomainError", "ExpressionError", "FileError", "IndexSetError", "LinearityError", "RelationError"]
 __all__ += ["RieszError", "SolveError", "SpaceError", "TraceError", "VectorError"]
 
 
@@ -125,3 +125,14 @@ class SolveError(RieszError, ValueError):
 
 class SingularError(SolveError, np.linalg.LinAlgError):
     """A matrix that is to be solved with is singular; NumPy's own error for that, too."""
+
+
+class FileError(RieszError, ValueError):
+    """Something cannot be saved, or a file is not one of riesz's, of an unknown version, or broken.
+
+    >>> import riesz as rz
+    >>> rz.save("f.rz", print)  # doctest: +ELLIPSIS
+    Traceback (most recent call last):
+    ...
+    riesz.errors.FileError: ...
+    """

@@ -43,9 +43,11 @@ programs to programs.passes: collecting deferring fusing hoisting ordering
 relations to relations: core=base makers=constructors
 relations to relations.cpu: compiled=numba_loops groups running=pair_sums strips
 relations to relations.jax: in_jax=reduction_in_jax rows_on_gpu=gpu_rows
+show to show.display: notebook=map_picture
 show to show: networks=network_text patterns=notation programs=program_text terms=term_text
 simplify to simplify: patterns=term_patterns
-syntax to functions: comparing control custom functions=function points remade
+syntax to functions: control custom functions=function points remade
+syntax to functions.traces: comparing
 syntax to functions.versions: answering
 syntax to maps: symbolic=leaves
 syntax to text: text=parsing text_limits text_table

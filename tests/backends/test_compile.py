@@ -47,7 +47,7 @@ def compare(f, args, backends=BACKENDS, tolerance=1e-10):
             g = rz.compile(f, *args, backend=backend)
             agree(g(*args), wanted, tolerance)
             agree(g(*args), wanted, tolerance)  # nothing was written over
-            assert g.backend in ("python", "numpy", "steps") and g.explain()
+            assert g.backend in ("python", "native", "numpy", "steps") and g.explain()
     return g
 
 

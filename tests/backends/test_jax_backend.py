@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 import functools
+import importlib
 import re
 import subprocess
 import sys
 import threading
 import types
 import warnings
+from pathlib import Path
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
 import scipy.special
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from random_programs import random_function
 from relation_kinds import KINDS
@@ -26,7 +28,7 @@ import riesz as rz
 from riesz import relations, seg
 from riesz.backends.entry import compile as compiled
 from riesz.backends.jax import jax_backend as jax_code
-from riesz.backends.jax import jax_functions
+from riesz.backends.jax import jax_functions, jax_steps
 from riesz.backends.jax import repeated_steps as rolled
 from riesz.errors import SpaceError, VectorError
 from riesz.runtime import tuning
@@ -402,6 +404,76 @@ def test_stretches_repeat(noise, period, rounds):
     assert any([s.period == period and s.rounds >= len(core) // period - 1 for s in found])
 
 
+def _diffused(u):
+    for _ in range(9):
+        u = u + 0.1 * (np.roll(u, 1, 0) + np.roll(u, -1, 0) + np.roll(u, 2, 1) - 3 * u)
+    return np.sum(u * u)
+
+
+@pytest.mark.parametrize("shape", [(6, 5), (300, 300)])
+def test_shifts_are_joined_or_padded_and_numbers_are_no_arrays(shape):
+    u = RNG.normal(size=shape)
+    g = rz.compile(rz.grad(_diffused), u, backend="jax")
+    agree(g(u), rz.grad(_diffused)(u), 1e-12)
+    assert ".at[" not in g.source and "loop(layer_" in g.source and "0 arrays are arguments" in g.explain()
+
+
+def test_numbers_that_differ_from_round_to_round_are_of_any_type():
+    factors = [0.55 + 0.1 * k for k in range(12)]
+    code = """
+import jax.numpy as jnp, numpy as np, riesz as rz
+def f(u):
+    for k in FACTORS:
+        u = np.roll(u, 1) * k + np.sin(u) - u * u * k
+    return np.sum(u)
+u = np.linspace(0, 1, 7, dtype=np.float32)
+g = rz.compile(rz.grad(f), u, backend="jax")
+y = g(jnp.asarray(u))
+assert "loop(layer_" in g.source and y.dtype == np.float32, g.source
+assert np.allclose(y, rz.grad(f)(u.astype(float)), 1e-4)
+"""
+    text = code.replace("FACTORS", repr(factors))
+    done = subprocess.run([sys.executable, "-c", text], capture_output=True, text=True)
+    assert not done.returncode, done.stderr
+
+
+@pytest.mark.parametrize("reverse", [False, True])
+def test_rounds_taken_several_at_once_are_the_same(monkeypatch, reverse):
+    def body(carry, xs):
+        return (jnp.sin(carry[0]) + xs[0],), (carry[0] * xs[0],)
+
+    given = (jnp.float64(0.5),), (jnp.arange(7.0),)
+    wanted = jax_steps.loop(body, *given, 7, reverse)
+    monkeypatch.setattr(jax, "default_backend", lambda: "gpu")
+    for at_once in (0, 3, 100):
+        close(jax_steps.loop(body, *given, 7, reverse, at_once=at_once), wanted, 1e-15)
+
+
+@settings(max_examples=60)
+@given(
+    st.lists(st.tuples(st.integers(0, 9), st.integers(0, 9), st.integers(1, 3)), min_size=1, max_size=6), st.booleans()
+)
+def test_sums_of_slices_that_go_to_slices(parts, before):
+    """Pieces of x put to slices of zeros, added up: joined where they follow one another."""
+
+    def f(x):
+        y = np.zeros((2, 10, 3))
+        for a, b, step in parts:
+            n = min(10 - a, (10 - b + step - 1) // step)
+            y[:, b : b + step * n : step] += x[:, a : a + n]
+        return y * 2.0 if before else y
+
+    x = RNG.normal(size=(2, 10, 3))
+    agree(rz.compile(f, x, backend="jax")(x), rz.function(f)(x), 1e-14)
+
+
+def test_many_slices_are_added_one_by_one():
+    x = RNG.normal(size=40)
+    f = rz.grad(lambda x: sum([np.sum(np.sin(x[k : k + 3]) * (k + 1.0) ** 2) for k in range(0, 37, 2)]))
+    g = rz.compile(f, x, backend="jax")
+    agree(g(x), f(x), 1e-12)
+
+
 def test_long_programs_that_do_not_repeat_fall_back_with_a_word(monkeypatch):
     monkeypatch.setattr(tuning, "JAX_LINES", 30)
 
@@ -693,3 +765,11 @@ def test_without_torch_there_is_a_sentence(monkeypatch):
     monkeypatch.setitem(sys.modules, "torch", None)
     with pytest.raises(VectorError, match=r"to_torch needs PyTorch.*riesz\[torch\]"):
         rz.compile(np.sin).to_torch()
+
+
+@pytest.mark.parametrize(("file", "name"), sorted(jax_functions.OURS))
+def test_functions_of_our_own_are_where_their_forms_in_jax_say(file: str, name: str) -> None:
+    root = Path(rz.__file__).parent
+    (path,) = root.rglob(f"{file}.py")
+    module = importlib.import_module(".".join(("riesz", *path.relative_to(root).with_suffix("").parts)))
+    assert callable(getattr(module, name))

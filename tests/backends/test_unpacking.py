@@ -10,7 +10,7 @@ import pytest
 
 import riesz as rz
 from riesz.backends.unpacking import opens, unpacked
-from riesz.functions.function import Given
+from riesz.functions.traces.given import Given
 from riesz.ops.number_domains import OTHER
 from riesz.tracing.argument_trees import flatten
 

@@ -154,13 +154,14 @@ def test_checkpointing_keeps_less():
         return np.sum(last)
 
     peak, found = [], []
-    for checkpoint in (False, True):
-        g = rz.grad(lambda x, k=checkpoint: f(x, k))
-        g(np.ones(width))
-        tracemalloc.start()
-        found.append(g(np.ones(width)))
-        peak.append(tracemalloc.get_traced_memory()[1])
-        tracemalloc.stop()
+    with rz.settings(plain="steps"):  # generated code keeps large memory for the next call, which is not seen here
+        for checkpoint in (False, True):
+            g = rz.grad(lambda x, k=checkpoint: f(x, k))
+            g(np.ones(width))
+            tracemalloc.start()
+            found.append(g(np.ones(width)))
+            peak.append(tracemalloc.get_traced_memory()[1])
+            tracemalloc.stop()
     close(found[0], found[1])
     assert peak[1] < peak[0] / 5, peak
 

@@ -207,3 +207,36 @@ def test_names_from_outside_still_count() -> None:
     box["k"] = 3.0
     assert rz.grad(f)(1.0) == 3.0
     assert rz.grad(f)(-1.0) == 1.0
+
+
+@pytest.mark.parametrize("backend", ["auto", "numpy", "numba", "jax"])
+def test_compiled_code_is_kept_for_each_set_of_answers(backend, monkeypatch):
+    calls = []
+
+    def f(x):
+        calls.append(1)
+        if np.any(x < -15):
+            raise ValueError("too small")
+        y = np.tanh(x) * x[::-1]
+        return np.sum(y**2) if np.sum(y) > 0 else np.sum(np.sin(y))
+
+    x = np.array([0.3, -0.7, 1.1, 0.4])
+    g = rz.grad(f)
+    wanted = [g(z) for z in (x, x[::-1] - 0.6, 2 * x)]
+    compiled = rz.compile(g, backend=backend)
+    for _ in range(2):
+        for z, w in zip((x, x[::-1] - 0.6, 2 * x), wanted, strict=True):
+            np.testing.assert_allclose(compiled(z), w, rtol=1e-12)
+    before = len(calls)
+    monkeypatch.setattr(rz.backends.entry, "evaluated", None)  # nothing runs step by step from here on
+    for z, w in zip((x, x[::-1] - 0.6, 2 * x), wanted, strict=True):
+        np.testing.assert_allclose(compiled(z), w, rtol=1e-12)
+    assert len(calls) == before
+    with pytest.raises(ValueError, match="too small"):
+        compiled(x - 20.0)
+    np.testing.assert_allclose(compiled(x), wanted[0], rtol=1e-12)
+
+
+def test_numbers_that_decide_compiled():
+    h = rz.compile(rz.value_and_grad(lambda x: x**3 if x > 0 else -x))
+    assert [h(2.0), h(-2.0), h(3.0)] == [(8.0, 12.0), (2.0, -1.0), (27.0, 27.0)] and h.backend == "python"

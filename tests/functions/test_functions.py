@@ -551,3 +551,8 @@ def test_larger_results_have_no_gradient(f: Any) -> None:
     for derivative in (rz.grad, rz.value_and_grad, rz.hessian):
         with pytest.raises(rz.SpaceError, match=r"into ℝ.*jacobian"):
             derivative(f)(np.ones(3))
+
+
+def test_combinators_that_end_in_tensors_of_sums_are_traced():
+    f = rz.right(rz.outer, 0.5) @ rz.dup
+    assert rz.function(f)(2.0) == (1.0, 1.0)

@@ -354,12 +354,27 @@ def test_an_array_changed_after_it_was_captured_is_captured_as_it_was():
 
         def g(y):
             a = np.sum(h[0] * y)
-            h[0] += y
+            h[0] = h[0] + y
             return a + np.sum(h[0] * y)
 
         return rz.grad(g)(x)
 
     assert np.allclose(rz.function(f)(X), 4 * X)
+
+
+def test_an_array_of_the_outer_function_is_not_changed_in_an_inner_one():
+    def f(x):
+        h = x * 1.0
+
+        def g(y):
+            nonlocal h
+            h += y
+            return np.sum(h * y)
+
+        return rz.grad(g)(x)
+
+    with pytest.raises(rz.TraceError, match="return the new array instead"):
+        rz.function(f)(X)
 
 
 # -- what they are ----------------------------------------------------------------------------------------

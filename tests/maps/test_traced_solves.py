@@ -292,3 +292,26 @@ def test_a_grid_of_ninety_thousand_unknowns() -> None:
     d = np.zeros_like(k)
     d[m // 2, m // 3] = 1e-3
     np.testing.assert_allclose((f(k + d) - f(k - d)) / 2e-3, g[m // 2, m // 3], rtol=1e-4)
+
+
+@pytest.mark.parametrize("symmetric", [True, False])
+def test_tridiagonal_solves_are_jaxs_own_there(symmetric):
+    n = 60
+    rng = np.random.default_rng(5)
+    p, u, b = rng.uniform(0.5, 1.0, n), rng.normal(size=n), rng.normal(size=n)
+
+    def loss(p):
+        def residual(u):
+            flow = p[1:] * (u[1:] - u[:-1])
+            back = flow if symmetric else flow * p[:-1]
+            return u + u**3 / 3 - np.concatenate([flow, [0.0]]) + np.concatenate([[0.0], back])
+
+        return np.sum(rz.jacobian(residual)(u).solve(b) ** 2)
+
+    g = rz.grad(loss)
+    compiled = rz.compile(g, p, backend="jax")
+    np.testing.assert_allclose(compiled(p), g(p), rtol=1e-11)
+    assert "solve_tridiagonal" in compiled.source and "call" not in compiled.explain()
+    v = rng.normal(size=n)
+    second = rz.compile(lambda p: rz.hvp(loss, (p,), (v,)), p, backend="jax")
+    np.testing.assert_allclose(second(p), rz.hvp(loss, (p,), (v,)), rtol=1e-10)

@@ -270,3 +270,36 @@ def test_tables_as_arguments(made):
 
 def test_a_missing_number_is_nan():
     assert np.isnan(rz.grad(lambda v: np.sum(v**2))(pd.Series([1, None], dtype="Float64"))).tolist() == [False, True]
+
+
+@pytest.mark.parametrize("n", [0, 5, 9000])
+@pytest.mark.parametrize("kind", ["category", "numbers", "Int64", "UInt8", "boolean", "float", "Float64", "index"])
+def test_codes_of_pandas_columns_that_may_miss_some(kind, n):
+    rng = np.random.default_rng(n)
+    gone = pd.Series(rng.integers(0, 3, n) == 0)
+    whole = pd.Series(rng.integers(0, 9, n))
+    column = {
+        "category": lambda: pd.Series(pd.Categorical(rng.choice(list("dcab"), n), categories=list("zdbca"))).mask(gone),
+        "numbers": lambda: pd.Series(pd.Categorical(rng.choice([3, 1, 2], n))),
+        "Int64": lambda: whole.astype("Int64").mask(gone),
+        "UInt8": lambda: whole.astype("UInt8"),
+        "boolean": lambda: (whole > 4).astype("boolean").mask(gone),
+        "float": lambda: (whole * 0.5 - 1).mask(gone) * -1.0,
+        "Float64": lambda: whole.astype("Float64").mask(gone),
+        "index": lambda: pd.CategoricalIndex(rng.choice(list("ba"), n)),
+    }[kind]()
+    (R, keys), values = relations.group_by(column), rng.normal(size=n)
+    given = pd.Series(values).groupby(np.asarray(column.astype(object)), dropna=False).sum()
+    assert len(given) == len(keys)
+    present = [k for k in keys.tolist() if k is not None and k == k]
+    assert present == sorted(present)
+    sums = dict(zip(present, np.bincount(R.index, values, len(keys)), strict=False))
+    for key, total in given.items():
+        if key in sums:
+            np.testing.assert_allclose(sums[key], total, atol=1e-12)
+
+
+def test_red_takes_what_group_by_gives():
+    g = relations.group_by(["b", "a", "b"])
+    np.testing.assert_array_equal(rz.red(g, "max")(np.array([1.0, 2.0, 3.0])), [2.0, 3.0])
+    np.testing.assert_array_equal(rz.red(g)(np.array([1.0, 2.0, 3.0])), [2.0, 4.0])

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import doctest
-import html
 import importlib
 import inspect
 import io
@@ -293,12 +292,11 @@ def test_the_reader_of_latex_refuses_what_is_wrong():
 def check_latex(thing: Any) -> int:
     """Everything of a thing that is LaTeX; how much there was."""
     found = [thing.latex()]
-    katex.parse(thing._repr_latex_().strip("$"))
+    if hasattr(thing, "_repr_latex_"):  # diagrams show themselves as SVG
+        katex.parse(thing._repr_latex_().strip("$"))
     if isinstance(thing, rz.LinearMap):
         found += [m.latex() for m in (thing.H, thing.simplify(), thing.H.simplify())]
-        shown = thing._repr_html_()
-        for formula in re.findall(r"\$\$(.*?)\$\$", shown or "", re.S):
-            katex.parse(html.unescape(formula))
+        assert "$" not in thing._repr_html_()
     for part in ("derivative", "adjoint", "domain", "codomain"):
         found += [x.latex() for x in [getattr(thing, part, None)] if hasattr(x, "latex")]
     return len(found)

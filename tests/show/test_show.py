@@ -131,7 +131,7 @@ def test_explain_names_every_rule_it_uses():
     assert ("sin'(v) = (cos v ·)", "primitive function") in e.rules
     assert ("(f + g)* = f* + g*", "sum; a value used twice gets both cotangents") in e.adjoints
     assert "parallel composition, rule (5)" in str(rz.explain(LAYER, PARAMETERS))
-    assert str(e).endswith(str(e.derivation))
+    assert str(e.derivation) in str(e)
 
 
 def test_explain_of_a_linear_function_is_itself():

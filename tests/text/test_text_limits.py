@@ -130,6 +130,13 @@ print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - used)
     assert int(run.stdout) < 400_000  # kB: the tree that Python's parser makes of 300 kB of text
 
 
+@pytest.mark.parametrize("text", ["tensordot(x, x, 2 * 10 ** 7)", "sum(x, axis=10 ** 9)", "tensordot(x, x, axes=-65)"])
+def test_an_axis_is_one_that_arrays_can_have(text):
+    """Also for numbers, where NumPy would write a list of as many axes first."""
+    with pytest.raises(rz.errors.ExpressionError, match="at most 64 axes"):
+        rz.function(f"x -> {text}")
+
+
 @pytest.mark.parametrize(
     "text",
     [

@@ -27,6 +27,7 @@ ROWS = [
     (lambda x: scipy.spatial.distance.euclidean(x, [1.0, 2.0]), np.array([1.0, 2.0]), [0.0, 0.0]),
     (lambda x: scipy.interpolate.interp1d([0.0, 1.0], [1.0, 3.0])(x), 2.0, 0.0),
     (lambda x: np.abs(x), 0.0, 0.0),
+    (lambda x: int(x) * x, 2.5, 2.0),
     (lambda x: np.fabs(x), 0.0, 0.0),
     *[
         (lambda x, f=f: f(x), 0.5, 0.0)

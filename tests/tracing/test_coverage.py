@@ -352,6 +352,7 @@ class Recorder:
 
 
 def test_every_function_with_a_rule_has_a_case() -> None:
+    riesz.tracing.rules.all_rules.load_rules()
     seen: set[Any] = set()
     for c in CASES:
         plain_np = Recorder(np, seen)

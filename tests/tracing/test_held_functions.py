@@ -338,3 +338,28 @@ def test_convolutions_that_are_wrong_or_not_known() -> None:
     ):
         with pytest.raises(problem):
             rz.function(f)(a)
+
+
+UPRIGHT = np.ones((3, 2))
+
+
+class Linear:
+    def __init__(self):
+        self.A = np.arange(6.0).reshape(2, 3)
+
+    def loss(self, x, B=UPRIGHT):
+        return np.sum((B.dot(self.A.dot(x)) - self.A.T.dot(np.ones(2))) ** 2)
+
+
+@pytest.mark.parametrize("shape", [(3,), (3, 2)])
+def test_the_method_dot_of_plain_arrays(shape):
+    A, model = np.arange(6.0).reshape(2, 3), Linear()
+    x = np.linspace(0.5, 1.5, int(np.prod(shape))).reshape(shape)
+    np.testing.assert_allclose(rz.grad(lambda x: np.sum(A.dot(x) ** 2))(x), 2 * A.T @ (A @ x), rtol=1e-12)
+    np.testing.assert_allclose(
+        rz.grad(lambda x: np.sum(A[:1].dot(x) * 3))(x), rz.grad(lambda x: np.sum(3 * A[:1] @ x))(x)
+    )
+    if x.ndim == 1:
+        B, c = np.ones((3, 2)), A.T @ np.ones(2)
+        expected = rz.grad(lambda x: np.sum((B @ (A @ x) - c) ** 2))(x)
+        np.testing.assert_allclose(rz.grad(model.loss)(x), expected, rtol=1e-12)

@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 import scipy.fft
 import scipy.linalg
+import scipy.signal
 import scipy.sparse
 
 import riesz as rz
@@ -262,10 +263,10 @@ def test_powers_of_a_modulus_are_refused_as_by_numpy():
 
 
 SCIPYS = {
-    "compiled code": lambda t: scipy.fft.dct(t),
-    "compiled code inside": lambda t: scipy.fft.idstn(t * 2.0),
+    "compiled code": lambda t: scipy.fft.fht(t, 0.1, 1.0),
+    "compiled code inside": lambda t: scipy.signal.czt(t * 2.0),
     "copies if needed": lambda t: scipy.linalg.ldl(np.outer(t, t))[0],
-    "decorated for stacks": lambda t: scipy.linalg.pinvh(np.outer(t, t)),
+    "decorated for stacks": lambda t: scipy.linalg.hessenberg(np.outer(t, t)),
     "memory": lambda t: np.lib.stride_tricks.as_strided(t, (2,), (8,)),
     "a buffer": lambda t: np.frombuffer(t),
     "a view of memory": memoryview,
@@ -277,6 +278,36 @@ SCIPYS = {
 def test_functions_that_take_numbers_only_are_refused_with_a_sentence(name: str):
     with pytest.raises(RieszError, match=r"traced|not known|depends on the numbers|different masks"):
         rz.function(SCIPYS[name])(x)
+
+
+@pytest.mark.parametrize(
+    "f",
+    [
+        lambda t: scipy.fft.dct(t),
+        lambda t: scipy.fft.idstn(t * 2.0),
+        lambda t: scipy.linalg.pinvh(np.outer(t, t))[0],
+    ],
+)
+def test_functions_of_compiled_code_that_are_known_are_scipys(f: Any):
+    np.testing.assert_allclose(rz.function(f)(x), f(x), rtol=1e-12, atol=1e-14)
+    steps = [(f(x + d) - f(x - d)) / 2e-5 for d in 1e-5 * np.eye(3)]
+    np.testing.assert_allclose(rz.jacobian(f)(x), np.stack(steps, 1), rtol=1e-7, atol=1e-9)
+
+
+@pytest.mark.parametrize(
+    "f",
+    [
+        lambda t: np.interp([1.0, 2j], t, t),
+        lambda t: np.interp(t, [1j, 2j], [1.0, 2.0]),
+        lambda t: np.interp(t + 1j, x, x),
+        lambda t: np.interp(t, x, x, left=1j).real,
+    ],
+)
+def test_points_of_interp_are_real(f: Any):
+    with pytest.raises(TypeError):
+        f(x)
+    with pytest.raises(TypeError):
+        rz.function(f)(x)
 
 
 @pytest.mark.parametrize(

@@ -9,9 +9,12 @@ from typing import Any
 import numpy as np
 import pytest
 import scipy.fft
+import scipy.integrate
 import scipy.linalg
+import scipy.optimize
 import scipy.signal
 import scipy.special
+import test_every_row
 import test_linalg
 import test_special
 
@@ -20,7 +23,11 @@ from riesz.tracing.rules.coverage import rows
 from riesz.tracing.rules.scientific import distributions
 
 pytestmark = [pytest.mark.filterwarnings("ignore")]
-MODULES = {"np": np, "onp": np, "s": scipy.special, "sl": scipy.linalg, "sf": scipy.fft, "sg": scipy.signal}
+MODULES = {
+    **test_every_row.SCOPE,
+    **{"np": np, "onp": np, "s": scipy.special, "sl": scipy.linalg, "sf": scipy.fft, "sg": scipy.signal},
+    **{"so": scipy.optimize, "si": scipy.integrate, "loose": {"epsabs": 1e-2, "epsrel": 1e-2}},
+}
 A = np.array([[4.0, 1.0, 0.0], [1.0, 3.0, 1.0], [0.0, 1.0, 2.0]])
 v = np.array([3.0, 1.0, 0.5])
 
@@ -42,10 +49,26 @@ PAIRS = """
     sl.lu_solve(sl.lu_factor(x), y); sl.solve_sylvester(x, x, x * y); sl.solve_continuous_lyapunov(x, x * y); sl.solve_discrete_lyapunov(x, x * y);
     sl.eigh(x, x + 0 * y)[0]
 """
+SOLVERS = """
+    si.dblquad(lambda t, u: x[0] * t * u, 0, 1, 0, 1, **loose)[0]; si.quad_vec(lambda t: x * t, 0, 1, **loose)[0];
+    si.nquad(lambda t, u: x[0] * t * u, [[0, 1], [0, 1]], opts=loose)[0]; si.quad(lambda t: x[0] * t, 0, 1, **loose)[0];
+    si.tplquad(lambda t, u, w: x[0] * t * u * w, 0, 1, 0, 1, 0, 1, **loose)[0];
+    F(lambda t: x - t, np.zeros(3)) :: anderson broyden1 broyden2 diagbroyden excitingmixing linearmixing newton_krylov;
+    F(lambda t: (t - x[0].astype(float)) ** 2 + t**4, brack=(0.0, 1.0)) :: brent golden;
+    F(lambda t: (t - x[0]) ** 2, -9.0, 9.0) :: fminbound;
+    F(lambda t: np.sum((t - x) ** 2), np.zeros(3), disp=False) :: fmin fmin_bfgs fmin_cg fmin_powell;
+    F(lambda t: np.sum((t - x) ** 2), np.zeros(3), lambda t: 2 * (t - x), disp=False) :: fmin_ncg;
+    F(lambda t: np.sum((t - x) ** 2), np.zeros(3), approx_grad=True)[0] :: fmin_l_bfgs_b;
+    F(lambda t: np.sum((t - x[:1]) ** 2), [(-5.0, 5.0)]).x :: differential_evolution direct dual_annealing shgo;
+    F(lambda t, a, b: a * t + b, np.arange(3.0), x)[0] :: curve_fit; F(lambda t: t + t**3 - x, np.zeros(3)).x :: least_squares;
+    F(lambda t: t + t**3 - x, np.zeros(3))[0] :: leastsq; F(np.eye(3), x).x :: lsq_linear; F(np.eye(3), x)[0] :: nnls
+"""
 
 
 def parted(text: str) -> list[str]:
-    return [" ".join(part.split()) for part in text.split(";")]
+    """The lines of a text; F is each of the functions of scipy.optimize that are named after `::`."""
+    lines = [" ".join(part.split()).partition(" :: ") for part in text.split(";")]
+    return [re.sub(r"\bF\(", f"so.{name}(", line) for line, _, names in lines for name in names.split() or [""]]
 
 
 LINES = [(text, [np.linspace(*i, 3) for i in intervals]) for text, intervals, _ in test_special.LINES]
@@ -54,7 +77,15 @@ LINES += (
     [(text, [A]) for text in parted(MATRICES)]
     + [(text, [v]) for text in parted(VECTORS)]
     + [(text, [A, v]) for text in parted(PAIRS)]
+    + [(text, [v]) for text in parted(SOLVERS)]
 )
+ROWS: dict[str, Any] = {
+    text: test_every_row.example(name)
+    for name, text in test_every_row.EXTRA.items()
+    if name.startswith("scipy.") and name in text and not name.startswith("scipy.stats.")
+}
+"""Lines with full names → code, inputs."""
+LINES += [(text, xs) for text, (_, xs) in ROWS.items()]
 KINDS = {
     "float32": "ffff",
     "float32 first": "fddd",
@@ -76,7 +107,7 @@ def leaves(value: Any) -> list[Any]:
 
 
 def function_of(text: str, count: int) -> Any:
-    return eval(f"lambda {', '.join('xyzu'[:count])}: {text}", MODULES)
+    return ROWS[text][0] if text in ROWS else eval(f"lambda {', '.join('xyzu'[:count])}: {text}", MODULES)
 
 
 def given(xs: list[Any], kinds: str) -> list[Any]:
@@ -104,7 +135,7 @@ def test_types_are_those_of_scipy(text: str, xs: list[Any], kind: str) -> None:
 
 
 def test_every_function_of_scipy_in_the_coverage_table_is_among_the_lines() -> None:
-    short = {"special": "s", "linalg": "sl", "fft": "sf", "signal": "sg"}
+    short = {"special": "s", "linalg": "sl", "fft": "sf", "signal": "sg", "optimize": "so", "integrate": "si"}
     texts = " ".join([text for text, _ in LINES])
     others = ("test_special.py", "test_scientific.py", "test_distributions.py", "test_sparse_arrays.py")
     others += ("test_linalg.py", "../functions/implicit/test_scipy_callbacks.py")  # they look at types, too
@@ -114,7 +145,7 @@ def test_every_function_of_scipy_in_the_coverage_table_is_among_the_lines() -> N
     for name, *_ in rows():
         if name.startswith("scipy.") and name.removeprefix("scipy.stats.") not in distributions.rows():
             module, function = name.split(".")[1], name.split(".")[-1]
-            line = rf"\b{short.get(module, module)}\.{called.get(function, function)}\("
+            line = rf"\b({short.get(module, module)}\.{called.get(function, function)}|{re.escape(name)})\("
             if not re.search(line, texts) and not re.search(rf"\b{called.get(function, function)}\b", elsewhere):
                 missing.append(name)
     assert not missing

@@ -272,7 +272,7 @@ def in_a_helper(x):
 
 def in_an_inner_function(x):
     try:
-        return np.sum(rz.grad(lambda y: np.sum(y) * int(y[0]))(x))  # refused
+        return np.sum(rz.grad(lambda y: np.sum(y) * float(y[0]))(x))  # refused
     except TypeError:
         return np.sum(x)
 

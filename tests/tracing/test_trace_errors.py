@@ -117,11 +117,6 @@ def as_float(x: Any) -> Any:
     return float(x[0]) * 2.0  # here
 
 
-@says("leave int() out")
-def as_int(x: Any) -> Any:
-    return int(x[0]) * 2.0  # here
-
-
 @says("leave complex() out")
 def as_complex(x: Any) -> Any:
     return complex(x[0]) * 2.0  # here
@@ -130,16 +125,6 @@ def as_complex(x: Any) -> Any:
 @says("np.sin(x) for math.sin(x)")
 def function_of_the_math_module(x: Any) -> Any:
     return math.sin(x[0])  # here
-
-
-@says("use x itself")
-def item(x: Any) -> Any:
-    return x[0].item()  # here
-
-
-@says("list(x)")
-def as_list(x: Any) -> Any:
-    return x.tolist()  # here
 
 
 @says("np.where(c, a, b)")
@@ -250,7 +235,7 @@ def length_of_a_range(x: Any) -> Any:
 
 @says("docs/coverage.md lists what is, and rz.custom_derivative adds your own")
 def unsupported_function(x: Any) -> Any:
-    return np.roots(x)  # here
+    return np.packbits(x)  # here
 
 
 @says("rz.primitive or rz.custom_derivative adds it")
@@ -258,7 +243,7 @@ def unsupported_ufunc(x: Any) -> Any:
     return np.frexp(x)  # here
 
 
-@says("np.sum, np.cumsum, np.prod or indexing")
+@says("reduceat of np.add, np.multiply")
 def unsupported_method_of_a_ufunc(x: Any) -> Any:
     return np.hypot.reduceat(x, [0, 1])  # here
 
@@ -291,7 +276,7 @@ def test_an_error_names_the_line_and_the_way_out(f: Any, advice: str) -> None:
             rz.function(f)(X)
     message = str(caught.value)
     assert advice in message
-    assert f"(at test_trace_errors.py:{marked_line(f)}, in {f.__name__})" in message
+    assert f"(at test_trace_errors.py:{marked_line(f)}, in {f.__name__}" in message
 
 
 def helper(x: Any) -> Any:
@@ -535,5 +520,5 @@ def test_advice_can_be_pasted(advice: str):
 
 def test_the_function_that_converts_is_named():
     signal = pytest.importorskip("scipy.signal")
-    with pytest.raises(rz.TraceError, match=r"scipy\.signal\.welch converts its arguments"):
-        rz.function(lambda x: signal.welch(x)[1])(X)
+    with pytest.raises(rz.TraceError, match=r"scipy\.signal\.czt converts its arguments"):
+        rz.function(lambda x: np.abs(signal.czt(x)))(X)

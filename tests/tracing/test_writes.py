@@ -146,6 +146,20 @@ def functions_that_write(x: Any) -> Any:
 
 
 @twin()
+def lists_that_are_written(x: Any) -> Any:
+    mask, grid = [True, False, True, False], np.ones((4, 3))
+    written = [x * 1.0, *[np.zeros(4) for _ in range(4)]]
+    np.place(written[0], mask, [x[1], 5.0])
+    np.place(written[1], x > x[0] - 1.0, [x[2]])
+    np.put(written[2], [0, 1, 2], [x[1], x[0]])
+    np.putmask(written[3], mask, [x[0], 3.0])
+    np.copyto(written[4], [x[0], x[1], 3.0, x[2]], where=mask)
+    np.fill_diagonal(grid, [x[0], x[1], 3.0])
+    np.put_along_axis(grid, np.array([[1], [0], [2], [0]]), [[x[0]], [x[1]], [2.0], [x[3]]], 1)
+    return *written, grid
+
+
+@twin()
 def masks(x: Any) -> Any:
     y = np.full(4, 0.5)
     y[np.array([True, False, True, False])] = x[:2]
@@ -430,12 +444,6 @@ def unknown_count(x: Any) -> Any:
     return y
 
 
-def layout(x: Any) -> Any:
-    a = np.outer(x, x).T + 1.0
-    a.reshape(-1)[0] = x[0]
-    return a
-
-
 def buffer(x: Any) -> Any:
     y = np.zeros(4)
     y[1] = x[0]
@@ -448,7 +456,6 @@ REFUSED = {
     outside: "a = a.copy",
     outer_array: "return the new array",
     unknown_count: r"values\[mask\]",
-    layout: "x = x.copy",
     buffer: "functions of NumPy",
 }
 
@@ -647,7 +654,7 @@ class RandomWrites:
 
 @pytest.mark.parametrize("part", range(4))
 def test_random_views_and_writes(part: int):
-    same = refused = 0
+    same = 0
     for seed in range(part, {"core": 40, "some": 240, "all": 1000}[LEVEL], 4):
         program = RandomWrites(seed)
         space: dict[str, Any] = {"np": np, "K": np.arange(25.0).reshape(5, 5)}
@@ -660,9 +667,7 @@ def test_random_views_and_writes(part: int):
         try:
             found = rz.function(f)(x)
         except TraceError as problem:
-            assert "depending on how NumPy lays it out" in str(problem), program.text
-            refused += 1
-            continue
+            raise AssertionError(program.text) from problem
         np.testing.assert_allclose(found, wanted, 1e-12, 1e-12, err_msg=program.text)
         same += 1
         if seed % 8 == 0:
@@ -671,4 +676,4 @@ def test_random_views_and_writes(part: int):
             jacobian = rz.jacobian(f)(x)
             np.testing.assert_allclose(jacobian(v), slope, 1e-4, 1e-4, err_msg=program.text)
             np.testing.assert_allclose(jacobian.to_sparse() @ v, jacobian(v), 1e-9, 1e-9, err_msg=program.text)
-    assert same > 5 * refused
+    assert same > 5

@@ -75,10 +75,15 @@ def complaint(text: str, xs: list[Any], numpys: Any, ours: Any) -> str:
         isinstance(numpys, Exception) or "empty" in text or "gradient" in text
     ):  # numbers that nobody wrote; divisions by a distance of 0
         return ""
-    same = len(numpys) == len(ours) and all(
-        [np.shape(a) == np.shape(b) and np.allclose(a, b, 1e-6, 1e-6, True) for a, b in zip(numpys, ours, strict=False)]
-    )
+    same = len(numpys) == len(ours) and all([alike(a, b) for a, b in zip(numpys, ours, strict=True)])
     return "" if same else call
+
+
+def alike(a: Any, b: Any) -> bool:
+    """Whether two answers have the same shape and nearly the same numbers; words (np.ravel("F")) are the same."""
+    if np.asarray(a).dtype.kind == "U":
+        return np.array_equal(a, b)
+    return np.shape(a) == np.shape(b) and np.allclose(a, b, 1e-6, 1e-6, True)
 
 
 @pytest.mark.filterwarnings("ignore")
@@ -186,7 +191,7 @@ def test_no_argument_is_ignored(text: str):
         assert np.shape(rz.function(f)(x)) == np.shape(f(x))
 
 
-@pytest.mark.parametrize("text", ["np.vecdot(x, x, axis=0)", "np.matmul(x, x, axes=[(0, 1), (0, 1), (0, 1)])"])
+@pytest.mark.parametrize("text", ["np.matmul(x, x, axes=[(0, 1), (0, 1), (0, 1)])"])
 def test_what_is_not_known_is_refused(text: str):
     with pytest.raises(rz.TraceError, match="not known"):
         rz.function(eval(f"lambda x: {text}", {"np": np}))(np.ones((3, 3)))

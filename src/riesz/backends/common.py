@@ -16,8 +16,10 @@ from typing import Any, NamedTuple, cast
 import numpy as np
 
 from ..calculus.domain_check import checked, checking
-from ..functions.function import Aval, Given, Record, Static, TracedFunction, evaluated
+from ..functions.function import TracedFunction
 from ..functions.points import argument_names
+from ..functions.traces.given import Given
+from ..functions.traces.records import Aval, Record, Static, evaluated
 from ..ops.number_domains import OTHER
 from ..programs.cost import Cost, cost
 from ..programs.program import Program
@@ -63,13 +65,13 @@ class Code:
     def __call__(self, leaves: Sequence[Any]) -> Any:
         """The result at array leaves of the kind this was written for."""
         if self.run is not None and not any([type(x) is Traced for x in leaves]):
-            found = self.run(tuple([_exact(x, a) for x, a in zip(leaves, self.record.avals, strict=True)]))
+            found = self.run(tuple([exact(x, a) for x, a in zip(leaves, self.record.avals, strict=True)]))
             if found is not OTHER:
                 return found
         return self.record.wrap(evaluated(self.record, leaves))
 
 
-def _exact(x: Any, aval: Aval) -> Any:
+def exact(x: Any, aval: Aval) -> Any:
     """A leaf in the type that generated code expects."""
     if aval.shape:
         return np.asarray(x)
@@ -169,16 +171,3 @@ def method(code: Code, names: Sequence[str]) -> Callable[..., Any]:
     text = text.replace("(args):", rest, 1).replace("if len(args) != 0", "if args or kwargs", 1)
     text = text.replace("return OTHER", f"return self.otherwise({given}, kwargs)")
     return defined(text, run.__name__, {**run.__globals__, "MISSING": MISSING})
-
-
-def while_current(run: Run, function: TracedFunction, given: Given) -> Run:
-    """Generated code that gives OTHER once a name its function closes over means something else."""
-    watched, era = function.watched(given), function.era
-
-    def quick(args: tuple[Any, ...]) -> Any:
-        for holder, name, value in watched:
-            if holder.get(name, MISSING) is not value:
-                return OTHER
-        return run(args) if function.era is era else OTHER
-
-    return quick

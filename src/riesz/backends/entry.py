@@ -5,6 +5,7 @@
     "python"  numbers one by one: floats and `math`
     "numpy"   a line of array code for each step; tiles along a long axis where that pays
     "numba"   groups of steps as compiled loop nests, the others as in "numpy"
+    "native"  loops on small states as functions of numbers: machine code, or floats
     "jax"     a line of jnp for each step, compiled by XLA for the CPU or the GPU
     "steps"   run step by step: programs too long to be worth a compiler's time
 
@@ -16,21 +17,28 @@ from __future__ import annotations
 import sys
 from collections import OrderedDict
 from collections.abc import Callable
+from contextlib import nullcontext
 from importlib import import_module
 from types import MethodType
 from typing import TYPE_CHECKING, Any, cast
 
+import numpy as np
+
 from ..errors import SpaceError, VectorError
-from ..functions.function import Given, Record, TracedFunction, as_function, evaluated, home_of, other, stand_in
+from ..functions.function import TracedFunction, as_function, other, stand_in
 from ..functions.remade import Remade
+from ..functions.traces.given import Given
+from ..functions.traces.records import Record, evaluated, home_of
 from ..ops.number_domains import OTHER
 from ..ops.op import Contraction
 from ..programs.cost import Cost
 from ..programs.passes.folding import folded
 from ..programs.passes.fusing import large, ready
 from ..programs.passes.ordering import ordered
-from ..programs.sub_programs import Block
-from ..runtime import tuning
+from ..programs.program import Program
+from ..programs.sub_programs import Block, Loop
+from ..runtime import later, tuning
+from ..runtime.displayed import Displayed
 from ..runtime.stackless import quiet
 from ..spaces.space import Space
 from ..tracing.traced import Traced
@@ -41,13 +49,15 @@ from .unpacking import opens, unpacked
 if TYPE_CHECKING:
     from .profile import Profile
 
-BACKENDS = {name: f"{name}.{name}_backend" for name in ("python", "numba", "numpy", "jax")}
+BACKENDS = {name: f"{name}.{name}_backend" for name in ("python", "native", "numba", "numpy", "jax")}
 """The file of each."""
+COMPILED_LATER = {"numba", "jax", "native"}
+"""Backends whose code is compiled when it first runs."""
 AUTO = ("python", "numba", "numpy")
 """The first of these that has code is taken."""
 
 
-class Compiled(Remade):
+class Compiled(Remade, Displayed):
     """A function with generated code. Called like the function; arrays and names it closes over are taken as they were
     when the code was written, which is once for each kind of arguments: what is written into such an array later is not
     seen."""
@@ -59,6 +69,7 @@ class Compiled(Remade):
         self.__doc__ = getattr(function.function, "__doc__", None)
         self._asked = backend
         self._codes: OrderedDict[Any, Code] = OrderedDict()
+        self._guarded: dict[Any, list[tuple[Code, tuple[bool, ...], Code]]] = {}  # that holds at some arguments only
         self._citizens: OrderedDict[Any, Any] = OrderedDict()  # for JAX arrays
         self._again: Run | None = None
         self._first: Run = other  # of the last code written for plain arguments
@@ -76,17 +87,46 @@ class Compiled(Remade):
         if _in_jax(given):
             from .jax.jax_primitive import again, called
 
-            result = called(self._citizens, self.function, given)
+            with self._compiling() if not self._citizens else nullcontext():
+                result = called(self._citizens, self.function, given)
             self._again = again(self._citizens, given)
             return result
         code = self._codes.get(given.key)
+        if code is None and given.key in self._guarded:
+            code = self._where_it_holds(given)
         if code is None:
             record = self.function.record(given)
             traced = home_of(record, given.arrays) is not None
+            if record.guards is not None and not traced and self.function.keeps_some(given, record):
+                return self._guard(given, record)(given.arrays)
             if traced or not self.function.keeps(given):  # random numbers are not kept
                 return record.wrap(evaluated(record, given.arrays))
             code = self.prepare(given, record.settled())
         return code(given.arrays)
+
+    def _guard(self, given: Given, record: Record) -> Code:
+        """Code for arguments where all conditions have the answers they have here; the conditions are code too."""
+        names, some = names_of(self.function, given), self._guarded.setdefault(given.key, [])
+        asked = written(record.conditions().settled(), "jax" if self._asked == "jax" else "auto", names)
+        some.insert(0, (asked, record.answers, written(record.settled(), self._asked, names)))
+        del some[tuning.GUARDED_TRACES_KEPT :]
+        if len(self._guarded) > tuning.TRACES_KEPT:
+            del self._guarded[next(iter(self._guarded))]
+        return some[0][2]
+
+    def _where_it_holds(self, given: Given) -> Code | None:
+        """The code whose conditions have their answers at some arguments; None where they have others."""
+        if any([type(x) is Traced for x in given.arrays]):
+            return None
+        for asked, answers, code in self._guarded[given.key]:
+            with np.errstate(all="ignore"):
+                try:
+                    found = asked(given.arrays)
+                except Exception:  # the function itself will say it
+                    continue
+            if all([bool(x) == wanted for x, wanted in zip(found, answers, strict=True)]):
+                return code
+        return None
 
     def start(self, given: Given) -> None:
         """Write code for arguments of a kind before they are there."""
@@ -96,16 +136,38 @@ class Compiled(Remade):
     def prepare(self, given: Given, record: Record) -> Code:
         """Write code for arguments of a kind, of which there is a trace."""
         names = names_of(self.function, given)
-        code = written(record, self._asked, names)
+        with self._compiling(record):
+            code = written(record, self._asked, names)
         self._codes[given.key] = code
         if len(self._codes) > tuning.TRACES_KEPT:
             self._codes.popitem(last=False)
         if code.run is not None and opens(given):
             self._first = unpacked(given, code.run)
+            if code.backend in COMPILED_LATER:
+                self._first = self._shown_once(self._first, record)
             if code.backend == "python" and self._first is code.run:
                 own = {"__call__": method(code, names), "__doc__": Compiled.__doc__}
                 cast(Any, self).__class__ = type("Compiled", (Compiled,), own)
         return code
+
+    def _compiling(self, record: Record | None = None) -> Any:
+        """What is being compiled, to be shown if it takes long."""
+        from ..runtime.progress import working
+
+        steps = "" if record is None else f" {len(record.program):,} steps,"
+        return working(f"compiling {self.name},{steps} backend {self._asked!r}")
+
+    def _shown_once(self, run: Run, record: Record) -> Run:
+        """Code whose first run compiles it, and says so if that takes long."""
+
+        def first(args: tuple[Any, ...]) -> Any:
+            with self._compiling(record):
+                found = run(args)
+            if self._first is first:
+                self._first = run
+            return found
+
+        return first
 
     @property
     def code(self) -> Code:
@@ -113,6 +175,8 @@ class Compiled(Remade):
         if not self._codes and self._citizens:
             record, citizen = next(reversed(self._citizens.values()))
             return Code(record, citizen.code.program, "jax", citizen.code.why, None, citizen.code.source)
+        if not self._codes and self._guarded:
+            return next(reversed(self._guarded.values()))[0][2]
         if not self._codes:
             how = f"call {self.name}, or give spaces or arguments, as in rz.compile(f, rz.R ** rz.seg(3))"
             raise SpaceError(f"nothing is compiled yet: {how}")
@@ -157,11 +221,36 @@ class Compiled(Remade):
     def __get__(self, instance: Any, owner: Any = None) -> Any:
         return self if instance is None else MethodType(self, instance)
 
+    def export(self, kind: str, path: Any, dtype: str = "double") -> Any:
+        """Write this function as code that runs without riesz; gives the files.
+
+        "c" is a folder with C99 that needs math.h alone, a header with sizes, an example and a CMake file (`dtype` is
+        "double" or "float"), for a Jacobian or Hessian the numbers of its sparse matrix, with the pattern as constants;
+        "wasm" is that as a WebAssembly module (`pip install ziglang`) with a JavaScript module; "numpy" is a module
+        that imports NumPy alone; "stablehlo" is what jax.export writes.
+
+        >>> import tempfile, numpy as np, riesz as rz
+        >>> g = rz.compile(rz.grad(lambda x: np.sum(np.sin(x) ** 2)), np.ones(3))
+        >>> [file.name for file in g.export("c", tempfile.mkdtemp())]
+        ['grad_lambda.h', 'grad_lambda.c', 'main.c', 'CMakeLists.txt']
+        """
+        return later.exported(self, kind, path, dtype)
+
     def recipe(self) -> Any:
         return compile_with, (self.function, self._asked)
 
     def __repr__(self) -> str:
         return f"rz.compile({self.name})"
+
+    def displayed(self) -> Any:
+        """What a notebook shows: what was chosen, what it costs, and the code."""
+        from ..show.display.display_objects import FactTable
+
+        if not self._codes and not self._citizens:
+            return FactTable("compiled", repr(self), [], title=f"{self!r}: nothing is compiled yet")
+        code = self.code
+        rows = [("backend", code.backend), ("why", code.why), ("operations", f"{code.cost.flops:,}")]
+        return FactTable("compiled", repr(self), rows, title=repr(self), code=[("code", code.source)])
 
 
 def compile_with(f: Any, backend: str) -> Compiled:
@@ -181,8 +270,11 @@ class CompiledMaps(Compiled):
                 return mapped_in(self._citizens, self.function, given)
         return self.function.function(*args, **kwargs)
 
+    example: Given | None = None
+
     def start(self, given: Given) -> None:
-        """Nothing is written."""
+        """Nothing is written; an export wants to know the shapes."""
+        self.example = given
 
     @property
     def code(self) -> Code:
@@ -192,6 +284,11 @@ class CompiledMaps(Compiled):
     @property
     def backend(self) -> str:
         return "jax" if self._asked == "jax" else "steps"
+
+    def displayed(self) -> Any:
+        from ..show.display.display_objects import FactTable
+
+        return FactTable("compiled", repr(self), [("backend", self.backend)], title=self.explain())
 
     def explain(self) -> str:
         what = "It gives LinearMaps, whose programs and structure are derived once."
@@ -230,14 +327,35 @@ def compile(f: Any, *spaces_or_arguments: Any, backend: str = "auto") -> Compile
     return g
 
 
+def _on_numbers(record: Record, asked: str, names: list[str]) -> tuple[Code | Program, str]:
+    """Code for a program with loops as one function of numbers: loops are not taken apart for that. Where there is
+    none, the program whose loops are such functions by themselves or taken apart, and why."""
+    from ..calculus.loop_splitting import apart
+
+    if asked not in ("auto", "native") or record.captured:
+        return apart(record.program), ""
+    from .native.native_backend import written as native
+    from .native.native_loops import by_themselves
+
+    found = native(Task(record, record.program, names, [], True))
+    if isinstance(found, Code):
+        return found, ""
+    program = by_themselves(record.program, [a.dtype for a in record.avals])
+    loops = [op for op in program.ops if isinstance(op, Loop)]
+    alone = sum(["alone" in op.known for op in loops])
+    some = f", but {alone} of {len(loops)} loops do by themselves" if alone else ""
+    return apart(program), f" It does not run on numbers as a whole: {found}{some}."
+
+
 @quiet
 def written(record: Record, asked: str, names: list[str]) -> Code:
     """Code for a trace, by the backend asked for."""
     program = record.program
+    found, why = "", ""
     if any([isinstance(op, Block) for op in program.ops]):
-        from ..calculus.loop_splitting import apart
-
-        program = apart(program)
+        program, why = _on_numbers(record, asked, names)
+        if isinstance(program, Code):
+            return program
     program = ready(program)
     steps = len(program)
     native = all([a.dtype.isnative for a in (*record.avals, *record.outputs)])
@@ -253,7 +371,6 @@ def written(record: Record, asked: str, names: list[str]) -> Code:
     if sum([type(op) is Contraction for op in program.ops]) > 1 and not large(program):
         program = ordered(program)  # the interpreter leaves small products as they are
     task = Task(record, folded(program), names, kinds, asked != "auto")
-    found, why = "", ""
     for name in AUTO if asked == "auto" else (asked,):
         found = import_module(f".{BACKENDS[name]}", __package__).written(task)
         if isinstance(found, Code):

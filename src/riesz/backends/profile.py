@@ -12,7 +12,6 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from html import escape
 from typing import Any, NamedTuple, cast
 
 import numpy as np
@@ -22,6 +21,7 @@ from ..ops.op import Combination, Contraction, Elementwise, Reduction
 from ..programs.cost import cost, flops
 from ..programs.program import INPUT, Constant, Program, applied
 from ..programs.sub_programs import Block, Loop
+from ..runtime.displayed import Displayed
 from ..spaces.formal_vectors import Formal
 from ..tracing.argument_trees import flatten, numbers_of
 from .common import Code
@@ -74,7 +74,7 @@ def waited(result: Any) -> None:
 
 
 @dataclass(eq=False)
-class Profile:
+class Profile(Displayed):
     """The steps of a compiled function with their times; `whole` is that of the generated code. Prints as a table."""
 
     name: str
@@ -126,10 +126,11 @@ class Profile:
         times = f"takes {_time(self.whole)}; its steps one by one in the interpreter {_time(self.seconds)}"
         return f"{self.name}: backend {self.backend!r} {times}"
 
-    def _repr_html_(self) -> str:
-        head = "".join([f"<th>{escape(c)}</th>" for c in HEAD])
-        body = "".join([f"<tr>{''.join([f'<td>{escape(c)}</td>' for c in row])}</tr>" for row in self.table()])
-        return f"<div>{escape(self._title())}</div><table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+    def displayed(self) -> Any:
+        """What a notebook shows."""
+        from ..show.display.display_objects import FactTable
+
+        return FactTable("profile", str(self), self.table(), HEAD, self._title())
 
 
 HEAD = ("step", "time", "of all", "operations", "bytes", "of peak")

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..functions.function import Aval
+from ..functions.traces.records import Aval
 from ..maps.linear_map import LinearMap
 from ..ops.number_domains import NUMBERS
 from ..ops.op import contraction, product

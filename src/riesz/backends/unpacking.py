@@ -5,7 +5,8 @@ from __future__ import annotations
 
 from typing import Any, cast
 
-from ..functions.function import Aval, Given
+from ..functions.traces.given import Given
+from ..functions.traces.records import Aval
 from ..ops.number_domains import OTHER
 from ..runtime import tuning
 from ..runtime.generated_source import defined

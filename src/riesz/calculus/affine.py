@@ -238,13 +238,19 @@ class AffineDomain(Generic[Leaf]):
         return found or None if several(result) else found.get(0)
 
     def inline(self, program: Program, values: Sequence[Any], wires: Sequence[int]) -> list[int]:
-        """A program linear in its last inputs: what depends on these wires on the tape, the rest in the base domain."""
+        """A program linear in its last inputs: what depends on these wires on the tape, the rest in the base domain. It
+        may be linear in some more inputs; these are 0, and so is what depends on them alone."""
+        ends = len(values) + len(wires)
         base: dict[int, Any] = dict(zip(program.inputs[: len(values)], values, strict=True))
-        place: dict[int, int] = dict(zip(program.inputs[len(values) :], wires, strict=True))
-        moving = program.dependent(program.inputs[len(values) :])
+        place: dict[int, int] = dict(zip(program.inputs[len(values) : ends], wires, strict=True))
+        moving = program.dependent(program.inputs[len(values) : ends])
+        nothing = program.dependent(program.inputs[ends:])
         lifted: dict[int, int] = {}
         zero = bytearray(len(program.ops))  # what is 0 because a differential that does not move is
         for slot, (op, given) in enumerate(zip(program.ops, program.args, strict=True)):
+            if nothing[slot] and not moving[slot]:
+                zero[slot], base[slot] = 1, self._nothing(program.shapes[slot])
+                continue
             if op is INPUT:
                 continue
             if not moving[slot]:
@@ -273,6 +279,10 @@ class AffineDomain(Generic[Leaf]):
             else:
                 place[slot] = applied(self.tape, op, slots)
         return [place[s] for s in program.outputs]
+
+    def _nothing(self, shape: Any) -> Any:
+        """Zeros; of a step with several results they are read one by one."""
+        return None if several(shape) else self.base.zeros(shape)
 
     def _plainly_linear(self, op: Any, fixed: list[Any], slots: list[int], shape: tuple[int, ...]) -> int:
         """What a rule may do with a differential besides linear steps: choose or divide by something fixed."""

@@ -18,7 +18,7 @@ from ..ops.op import Combination, Contraction, Elementwise, Op, Reduction, Resha
 from ..ops.op_rules import OpRules
 from ..ops.opaque import ANYWHERE, Declared, Discrete, Get, Put, Ruled, Select, Smooth, Strongly, Take
 from ..programs.program import Program, outputs, run, several
-from ..programs.sub_programs import Call, Loop, entry
+from ..programs.sub_programs import Call, Loop, OwnDerivative, entry
 from ..runtime import later
 from ..spaces.formal_vectors import dense
 
@@ -147,7 +147,8 @@ class Mapped(Generic[Leaf]):
         branches = [lifted(b, moving, self.n) for b in op.branches]
         if op.fixed and args[0].moving:
             branches = [self._selected(branches)]
-        return Lane(self.base.step(Call(tuple(branches), op.adjoint), [a.value for a in args]), True)
+        rule = None if (own := op.rule) is None else OwnDerivative(lambda: lifted(own.program, moving * 2, self.n))
+        return Lane(self.base.step(Call(tuple(branches), op.adjoint, rule), [a.value for a in args]), True)
 
     def _selected(self, branches: Sequence[Program]) -> Program:
         """A program of the number of a branch at each index, and of what the branches take."""
@@ -168,7 +169,7 @@ class Mapped(Generic[Leaf]):
         """Carries and outputs have the leading axis, per-round inputs have it behind the axis of rounds."""
         c, m = op.consts, op.carries
         flags = [*[a.moving for a in args[:c]], *[True] * m, *[a.moving for a in args[c + m :]]]
-        body = lifted(op.body, flags, self.n)
+        body = _mapped_body(op.body, tuple(flags), self.n)
         given = [a.value for a in args[:c]] + [self.spread(a) for a in args[c : c + m]]
         given += [_swapped(self.base, a.value) if a.moving else a.value for a in args[c + m :]]
         loop, whole = op.replaced(body=body), Program()
@@ -177,6 +178,16 @@ class Mapped(Generic[Leaf]):
         whole.outputs = [*slots[:m], *[_swapped(whole, s) for s in slots[m:]]]
         gets = [self.base.step(Get(i), (result,)) for i in range(len(shapes))]
         return Lane(self.base.step(Call((whole,)), gets), True)
+
+
+def _mapped_body(body: Program, flags: tuple[bool, ...], n: int) -> Program:
+    """The body of a loop at all indices, once for each way: code for it is kept on it. `_one` says what it was at one
+    index (backends/native/rounds.py)."""
+    known: dict[Any, Program] = body.__dict__.setdefault("_mapped", {})
+    if (flags, n) not in known:
+        found = known[flags, n] = lifted(body, flags, n)
+        found.__dict__["_one"] = body, flags, n
+    return known[flags, n]
 
 
 def one_by_one(op: Ruled, n: int) -> Ruled:

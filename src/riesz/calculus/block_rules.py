@@ -12,7 +12,7 @@ from ..ops.domain import Leaf
 from ..ops.op import Combination, Contraction
 from ..ops.opaque import Get
 from ..programs.program import Constant, Program, outputs
-from ..programs.sub_programs import Block, Call, Loop
+from ..programs.sub_programs import Block, Call, Loop, OwnDerivative
 from ..spaces.formal_vectors import dense
 from .affine import AffineDomain, Pair, over_symbols
 
@@ -32,6 +32,8 @@ def affine_block(
     domain: AffineDomain[Leaf], op: Block, args: Sequence[Pair[Leaf]], live: tuple[int, ...]
 ) -> Pair[Leaf]:
     """f^[1] of a call or a loop: its value, and the block of its differential on the tape."""
+    if isinstance(op, Call) and op.rule is not None:
+        return _affine_ruled(domain, op, args, live)
     moving = tuple([i in live for i in range(len(args))])
     strong = any([args[i].wire in domain.reach for i in live])
     key = ("d", moving, strong)
@@ -39,6 +41,24 @@ def affine_block(
     if key not in op.known:
         op.known[key] = (_call_differential if call else _loop_differential)(cast(Any, op), moving, strong)
     return (_affine_call if call else _affine_loop)(domain, cast(Any, op), args, op.known[key])
+
+
+def _affine_ruled(
+    domain: AffineDomain[Leaf], op: Call, args: Sequence[Pair[Leaf]], live: tuple[int, ...]
+) -> Pair[Leaf]:
+    """f^[1] of a call whose derivative is given: the rule written out, at dxs of 0 for what does not move."""
+    key = ("rule", live)
+    if key not in op.known:
+        assert op.rule is not None
+        n, rule = len(args), op.rule.program
+        moves = [rule.inputs[n + i] for i in live]
+        flags, rest = rule.dependent(moves), [rule.inputs[n + i] for i in range(n) if i not in live]
+        results = [i for i, slot in enumerate(rule.outputs) if flags[slot]]
+        op.known[key] = rule.prune([*rule.inputs[:n], *moves, *rest], [rule.outputs[i] for i in results]), results
+    program, results = op.known[key]
+    y = domain.base.step(op, [a.value for a in args])
+    wires = domain.inline(program, [a.value for a in args], [args[i].wire for i in live])
+    return Pair(y, dict(zip(results, wires, strict=True)) or None)
 
 
 def _affine_call(domain: AffineDomain[Leaf], op: Call, args: Sequence[Pair[Leaf]], known: Any) -> Pair[Leaf]:
@@ -146,7 +166,50 @@ def _turned_call(op: Call, moving: Flags, strong: bool) -> TransposedBlock:
         strongly = [a or b for a, b in zip(strongly, marks, strict=True)]
     strongly = [s or all([_is_zero(p, p.outputs[j]) for p in turned]) for j, s in enumerate(strongly)]
     fixed = [*range(op.fixed), *[i + op.fixed for i in still]]
-    return TransposedBlock(Call(tuple(turned), not op.adjoint), fixed, [], [], [i + op.fixed for i in moved], strongly)
+    rule = None if (own := op.rule) is None else OwnDerivative(lambda: _turned_rule(own.program, turned[0], flags))
+    return TransposedBlock(
+        Call(tuple(turned), not op.adjoint, rule), fixed, [], [], [i + op.fixed for i in moved], strongly
+    )
+
+
+def _few(program: Program, results: Sequence[int]) -> Program:
+    """A program with some of its results."""
+    return program.prune(program.inputs, [program.outputs[i] for i in results])
+
+
+def _turned_rule(rule: Program, turned: Program, moving: Flags) -> Program:
+    """The derivative of the transpose of a call, v ↦ C(a)v with the rule (a, v, da, dv) ↦ C(a)dv + D(a, da)v: it is
+    (a, w, da, dw) ↦ C(a)*dw + D(a, da)*w."""
+    from .derive import transpose_linear
+
+    n = len(moving)
+    still, moved = [[i for i, f in enumerate(moving) if f == wanted] for wanted in (False, True)]
+    straight, xs = Program(), rule.inputs
+    at = straight.like([xs[i] for i in still], rule)
+    d_at = straight.like([xs[n + i] for i in still], rule)
+    v, dv = straight.like([xs[i] for i in moved], rule), straight.like([xs[n + i] for i in moved], rule)
+    given = dict(zip(still, at, strict=True)) | dict(zip(moved, v, strict=True))
+    moves = dict(zip(still, d_at, strict=True)) | dict(zip(moved, dv, strict=True))  # linear in v and dv together
+    straight.outputs = outputs(rule, straight, [*[given[i] for i in range(n)], *[moves[i] for i in range(n)]])
+    back = transpose_linear(linear_steps(straight, 2 * len(still)), 2 * len(still))
+    whole = Program()
+    a, w = whole.like(turned.inputs[: len(still)], turned), whole.like(turned.inputs[len(still) :], turned)
+    da, dw = whole.like(turned.inputs[: len(still)], turned), whole.like(turned.inputs[len(still) :], turned)
+    parts = zip(outputs(turned, whole, [*a, *dw]), outputs(back, whole, [*a, *da, *w])[: len(moved)], strict=True)
+    whole.outputs = [whole.step(Combination((1.0, 1.0)), pair) for pair in parts]
+    return whole
+
+
+def linear_steps(program: Program, still: int) -> Program:
+    """A program linear in its inputs after the first `still`, in linear steps of these."""
+    whole = Program()
+    domain = AffineDomain[int](whole, whole, lambda slot: slot)
+    slots = whole.like(program.inputs, program)
+    moving = program.dependent(program.inputs[still:])
+    small = program.prune(program.inputs, [s for s in program.outputs if moving[s]])
+    ends = iter(domain.inline(small, slots[:still], slots[still:]))
+    zeros = [None if moving[s] else whole.zeros(program.shapes[s]) for s in program.outputs]
+    return whole.prune(slots, [next(ends) if z is None else z for z in zeros])
 
 
 def _is_zero(program: Program, slot: int) -> bool:
@@ -197,7 +260,8 @@ def narrowed(op: Block, wanted: Sequence[int]) -> tuple[Block, list[int], list[i
     if key not in op.known:
         if isinstance(op, Call):
             branches = [p.prune(p.inputs, [p.outputs[i] for i in key[1]]) for p in op.branches]
-            small, left = op.replaced(branches=tuple(branches)), list(key[1])
+            rule = None if (own := op.rule) is None else OwnDerivative(lambda: _few(own.program, key[1]))
+            small, left = Call(tuple(branches), op.adjoint, rule), list(key[1])
             args = list(range(op.fixed + len(op.branches[0].inputs)))
         else:
             small, left, args = _narrowed_loop(cast(Loop, op), key[1])

@@ -14,8 +14,8 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from ..ops.op import Combination, contraction
-from ..ops.opaque import Get
+from ..ops.op import Combination, Contraction, Elementwise, contraction
+from ..ops.opaque import Get, Ruled
 from ..programs.passes.hoisting import hoisted
 from ..programs.program import INPUT, Constant, Program, several
 from ..programs.rewriting import rewritten
@@ -27,10 +27,12 @@ from .batching import mapped
 
 @quiet
 def apart(program: Program) -> Program:
-    """The same function with its loops taken apart; the program itself where nothing changes."""
+    """The same function with its loops taken apart, but for those that run as functions of numbers; the program itself
+    where nothing changes."""
     program = hoisted(program)
     read = {a for s, args in enumerate(program.args) if not isinstance(program.ops[s], Get) for a in args}
     long = [s for s, op in enumerate(program.ops) if isinstance(op, Loop) and op.length >= tuning.SPLIT_LOOP_ROUNDS]
+    long = [s for s in long if "alone" not in program.ops[s].known]
     loops: dict[int, Loop] = {s: program.ops[s] for s in long if s not in read and s not in program.outputs}
     parts = {s: p for s, op in loops.items() if (p := _Parts(op)).worth}
     if not parts:
@@ -145,17 +147,85 @@ class _Parts:
         return known | dict(zip(ask, found, strict=True))
 
 
+@quiet
+def kept_over(program: Program) -> Program:
+    """The same function, whose loops backward are given what is dear in the body of a loop forward; the program itself
+    where nothing changes. Arithmetic is cheaper again than from memory. See Note [Already]."""
+    loops: dict[int, Loop] = {s: op for s, op in enumerate(program.ops) if isinstance(op, Loop)}
+    more: dict[int, dict[int, None]] = {first: {} for first in loops}
+    taken: dict[int, dict[int, tuple[int, int]]] = {}
+    for second, loop in loops.items():
+        body, known = loop.body, dict[int, tuple[int, int]]()
+        for first in _sources(program, loops, second):
+            same = _alike(program, first, loops[first], program.args[second], loop)
+            known |= {s: (first, at) for s, at in same.items() if _dear(body, s)}
+        live = body.needed(body.outputs, known)
+        known = {s: found for s, found in known.items() if live[s]}
+        numbers = loop.length * sum([math.prod(body.shapes[s]) for s in known])
+        if known and numbers <= tuning.SPLIT_LOOP_NUMBERS and second not in program.outputs:
+            taken[second] = known
+            for first, at in known.values():
+                more[first][at] = None
+    if not taken:
+        return program
+    stacked: dict[int, dict[int, int]] = {}
+
+    def rule(whole: Program, slot: int, given: list[int]) -> int | None:
+        op, args = program.ops[slot], program.args[slot]
+        if isinstance(op, Get) and more.get(args[0]):
+            shift = op.at >= loops[args[0]].carries + loops[args[0]].results
+            return whole.step(Get(op.at + shift * len(more[args[0]])), given)
+        if slot not in loops or not (more[slot] or slot in taken):
+            return None
+        loop = loops[slot]
+        known, body = taken.get(slot, {}), loop.body
+        rows = [stacked[first][at] for first, at in known.values()]
+        body = body.prune([*body.inputs, *known], [*body.outputs, *more[slot]])
+        found = whole.step(loop.replaced(body=body), [*given, *rows])
+        begin = loop.carries + loop.results
+        stacked[slot] = {s: whole.step(Get(begin + i), (found,)) for i, s in enumerate(more[slot])}
+        return found
+
+    return rewritten(program, rule).pruned
+
+
+_CHEAP = ("power", "divide", "absolute", "sign", "relu", "step", "maximum", "minimum", "larger", "floor", "trunc")
+
+
+def _dear(body: Program, slot: int) -> bool:
+    """Whether a step costs more than reading its result."""
+    op, shape = body.ops[slot], body.shapes[slot]
+    if several(shape):
+        return False
+    if isinstance(op, Get):
+        return isinstance(body.ops[body.args[slot][0]], Ruled)
+    if type(op) is Contraction:
+        products = math.prod(op.sizes(tuple([body.shapes[a] for a in body.args[slot]])).values())
+        return products >= 4 * math.prod(shape)
+    if type(op) is Elementwise:
+        p = op.primitive
+        return p.name not in _CHEAP or (p.name == "power" and p.parameter not in (-2.0, -1.0, 2.0, 3.0, 4.0))
+    return isinstance(op, Ruled)
+
+
+def _sources(program: Program, loops: dict[int, Loop], second: int) -> list[int]:
+    """The loops whose carries a loop is given, round by round."""
+    loop = loops[second]
+    found = {program.args[a][0] for a in program.args[second] if isinstance(program.ops[a], Get)}
+    right = [f for f in sorted(found & set(loops)) if loops[f].keep and loops[f].length == loop.length]
+    return [first for first in right if first not in program.outputs]
+
+
 # Note [Already]: the derivative of a loop begins with the body again, at the carries that the first loop kept. What
 # both compute alike the first loop stacks for the second: it takes as much memory as computing it again for all rounds.
 def _computed_already(program: Program, loops: dict[int, Loop], second: int, part: _Parts) -> dict[int, Any]:
     """Slots of a loop's body, needed before the loop, that are slots of an earlier loop's body: its slot and theirs."""
     body, loop = part.body, part.loop
     given = program.args[second]
-    sources = {program.args[a][0] for a in given if isinstance(program.ops[a], Get)}
     found: dict[int, tuple[int, int]] = {}
-    for first in sorted(sources & set(loops)):
+    for first in _sources(program, loops, second):
         other = loops[first]
-        if not other.keep or other.length != loop.length or any(map(several, other.body.shapes)):
+        if any(map(several, other.body.shapes)):
             continue
         same = _alike(program, first, other, given, loop)
         stack, seen = list(part.early), set(found)

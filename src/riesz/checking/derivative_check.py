@@ -19,9 +19,10 @@ import numpy as np
 from ..calculus.dual_numbers import forward
 from ..errors import TraceError, VectorError
 from ..functions import derivatives as api
-from ..functions.comparing import uncompared
 from ..functions.function import TracedFunction
+from ..functions.traces.comparing import uncompared
 from ..maps.linear_map import LinearMap, as_element
+from ..runtime.displayed import Displayed
 from ..spaces.formal_vectors import dense
 from ..spaces.space import Space, container
 from ..terms.bilinear import Inner, Section
@@ -46,7 +47,7 @@ class CheckRow(NamedTuple):
     note: str = ""
 
 
-class Report:
+class Report(Displayed):
     """What `check` found: true where everything passed; printed, it is a table."""
 
     def __init__(self, name: str, rows: Sequence[CheckRow]) -> None:
@@ -82,6 +83,14 @@ class Report:
         return "\n".join(lines)
 
     __repr__ = __str__
+
+    def displayed(self) -> Any:
+        """What a notebook shows."""
+        from ..show.display.display_objects import FactTable
+
+        rows = [(*r[:4], "ok" if r.ok else "FAILED", r.note or "") for r in self.rows]
+        head = ("what", "where", "found", "expected", "", "")
+        return FactTable("report", str(self), rows, head, str(self).partition("\n")[0])
 
 
 def check(

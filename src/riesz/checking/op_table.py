@@ -10,12 +10,14 @@ from typing import Any
 from ..calculus.affine import DIFFERENTIALS
 from ..calculus.batching import BATCHED
 from ..calculus.reverse import TRANSPOSES
-from ..maps.normal_form.edges import ENTRIES
-from ..maps.normal_form.sparsity import PATTERNS
+from ..forms.reading import STEPS
+from ..maps.normal_form import ENTRIES, PATTERNS
 from ..ops.op import Op
 from ..ops.op_rules import OpRules
 from ..programs.axis.along import AXES, NODES
 from ..programs.cost import FLOPS
+from ..programs.program_to_term import TERMS
+from ..show.diagrams.reading_programs import BOXES
 from ..show.program_text import LINEAR, VALUES
 
 HEAD = """# What each op means
@@ -31,6 +33,7 @@ refuse them.
 def tables() -> dict[str, dict[str, OpRules[Any]]]:
     """The tables of rules, by headings."""
     from ..backends.jax.jax_ops import LINES as JAX
+    from ..backends.native.scope import CODE
     from ..backends.numba.accesses import READS
     from ..backends.numpy.array_code import LINES
 
@@ -38,8 +41,9 @@ def tables() -> dict[str, dict[str, OpRules[Any]]]:
         "Calculus": {"derivative": DIFFERENTIALS, "transpose": TRANSPOSES, "under a leading axis": BATCHED},
         "Axes and cost": {"axes that run along": AXES, "operations": FLOPS},
         "Linear maps": {"entries": ENTRIES, "pattern": PATTERNS},
-        "Printing": {"a value": VALUES, "a linear step": LINEAR},
-        "Code": {"numbers, one by one": NODES, "NumPy": LINES, "Numba reads": READS, "JAX": JAX},
+        "Printing": {"a value": VALUES, "a linear step": LINEAR, "a diagram": BOXES},
+        "Expressions": {"a term": TERMS, "a closed form": STEPS},
+        "Code": {"numbers, one by one": NODES, "NumPy": LINES, "Numba reads": READS, "loops": CODE, "JAX": JAX},
     }
 
 

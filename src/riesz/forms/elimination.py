@@ -2,21 +2,26 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Sequence
-from fractions import Fraction
 from itertools import combinations
 
+from .exact_numbers import ONE
 from .expression_trees import Tree, Trees
-from .polynomials import ONE, Labels, Power, Unreadable
+from .kronecker_layout import KroneckerLayout
+from .polynomials import Labels, Power, Unreadable
 
 Item = tuple[Tree, Labels]
+MOST = 10
+"""How many indices a product may have that is written with indices."""
 
 
 class Elimination:
     """The factors of one product, drawn together until free labels are left."""
 
-    def __init__(self, trees: Trees, sizes: dict[int, int], rank: int, rows: int) -> None:
+    def __init__(self, trees: Trees, sizes: dict[int, int], rank: int, rows: int, indices: bool) -> None:
         self.trees, self.sizes, self.rank, self.rows = trees, sizes, rank, rows
+        self.indices = indices  # whether sums over indices may be written
         self.above: list[Tree] = []  # numbers
         self.below: list[Tree] = []
         self._groups: dict[Labels, tuple[list[Tree], list[Tree]]] = {}
@@ -33,8 +38,6 @@ class Elimination:
             labels, t = labels[::-1], self.trees.turned(t)
         if len(labels) == 2 and labels[0] == labels[1] and f.power != 1:  # of the diagonal alone
             labels, t = labels[:1], self.trees.node("call", (t,), "diag", 1)
-        if len(labels) > 2 and (f.power != 1 or len(set(labels)) < len(labels)):
-            raise Unreadable("an array of three axes")
         group = self._groups.setdefault(labels, ([], []))
         group[0 if f.power > 0 else 1].append(self.trees.powered(t, abs(f.power)))
         if f.power == 2:
@@ -49,10 +52,10 @@ class Elimination:
                 if len(above) == 1 and labels in self._squares:  # Σ x²
                     t = self._squares[labels]
                     t = min(t, trees.turned(t), key=lambda x: x.weight) if t.rank == 2 else t
-                    self.above.append(trees.node("power", (trees.node("norm", (t,)),), Fraction(2)))
+                    self.above.append(trees.squared_norm(t, math.prod([self.sizes[k] for k in labels])))
                     continue
                 if len(labels) == 1 and len(above) == 2:
-                    self.above.append(trees.dot(*above))
+                    self.above.append(trees.dot(above[0], above[1], self.sizes[labels[0]]))
                     continue
             self.items.append((trees.hadamard([*above, *[self._over(b) for b in below]], len(labels)), labels))
         while any(rule(self) for rule in RULES):  # the first that applies
@@ -85,9 +88,9 @@ class Elimination:
     def _final(self, shape: Labels) -> Tree | None:
         trees = self.trees
         left = {labels: t for t, labels in self.items}
-        if len(left) < len(self.items):
-            raise Unreadable("a product without a matrix form")
         keys = sorted(left)
+        if len(left) < len(self.items):
+            return self._entries(shape)
         ones = [trees.ones(n) for n in shape]
         match self.rank, keys:
             case 0, []:
@@ -106,41 +109,24 @@ class Elimination:
                 return trees.chain([ones[0], trees.turned(left[1,])], 2)
             case 2, [(0,)]:
                 return trees.chain([left[0,], trees.turned(ones[1])], 2)
-            case 3 | 4, _:
-                return self._kronecker(left, shape)
+            case _, [labels] if labels == tuple(range(self.rank)) and self.rows in (0, self.rank):
+                return left[labels]
+            case _ if self.rank > 2 and 0 < self.rows < self.rank:
+                return KroneckerLayout(trees, left, shape, self.rows, self.sizes).result() or self._entries(shape)
             case _:
-                raise Unreadable(f"labels {keys} of {len(shape)} axes")
+                return self._entries(shape)
 
-    def _kronecker(self, left: dict[Labels, Tree], shape: Labels) -> Tree:
-        """A map between arrays as a matrix of their entries by rows: A ⊗ B, M ⊗ vᵀ, v ⊗ M, with K for a transpose."""
-        trees, rows = self.trees, self.rows
-        fold = trees.folded
-        ones = lambda k: left.get((k,), trees.ones(shape[k]))  # noqa: E731
-        row = lambda k: trees.turned(ones(k))  # noqa: E731
-        pairs = [labels for labels in left if len(labels) == 2]
-        match rows, len(shape), pairs:
-            case 2, 4, [(0, 2), (1, 3)] | [(1, 3), (0, 2)]:
-                parts = [left[0, 2], left[1, 3]]
-            case 2, 4, [(0, 3), (1, 2)] | [(1, 2), (0, 3)]:
-                turn = trees.node("commutation", value=(shape[2], shape[3]), rank=2)
-                if left[0, 3].kind == left[1, 2].kind == "identity":
-                    return turn
-                return trees.chain([trees.node("kronecker", [fold(left[0, 3]), fold(left[1, 2])], rank=2), turn], 2)
-            case 2, 4, [(0, 1), (2, 3)] | [(2, 3), (0, 1)]:
-                column = trees.node("call", (fold(left[0, 1]),), "vec", 1)
-                return trees.chain([column, trees.turned(trees.node("call", (fold(left[2, 3]),), "vec", 1))], 2)
-            case 1, 3, [(0, 1)]:
-                parts = [left[0, 1], row(2)]
-            case 1, 3, [(0, 2)]:
-                parts = [row(1), left[0, 2]]
-            case 2, 3, [(0, 2)]:
-                parts = [left[0, 2], ones(1)]
-            case 2, 3, [(1, 2)]:
-                parts = [ones(0), left[1, 2]]
-            case _:
-                raise Unreadable(f"labels {sorted(left)} of {len(shape)} axes")
-        shown = [fold(t) for t in parts]
-        return trees.node("kronecker", shown, rank=2, symmetric=all([t.symmetric for t in shown]))
+    def _entries(self, shape: Labels) -> Tree:
+        """Σ A[i, k] T[k, j, l] with its indices, where matrices have no product for it."""
+        on = {k for _, labels in self.items for k in labels}
+        items = [*self.items, *[(self.trees.ones(n), (k,)) for k, n in enumerate(shape) if k not in on]]
+        labels = tuple([labels for _, labels in items])
+        if not self.indices:
+            raise Unreadable(f"labels {sorted(labels)} of {len(shape)} axes")
+        if len({k for ls in labels for k in ls}) > MOST:
+            raise Unreadable("a product of more than ten indices")
+        value = labels, tuple(range(len(shape))), self.rows if len(shape) > 2 else 0, tuple(shape)
+        return self.trees.node("entries", [t for t, _ in items], value, min(len(shape), 3 if not value[2] else 2))
 
 
 # -- rules of elimination, in this order ------------------------------------------------------------------------------
@@ -176,7 +162,7 @@ def dots(e: Elimination) -> bool:
     for k in sorted(e.sizes):
         on = e.on(k)
         if len(on) == 2 and all([len(labels) == 1 for _, labels in on]):
-            e.above.append(e.trees.dot(on[0][0], on[1][0]))
+            e.above.append(e.trees.dot(on[0][0], on[1][0], e.sizes[k]))
             return e.replace(on)
     return False
 
@@ -199,7 +185,7 @@ def equal_matrices(e: Elimination) -> bool:
             A, B = a[0], b[0] if a[1] == b[1] else trees.turned(b[0])
             summed = [k for k in a[1] if k in e.sizes and len(e.on(k)) == 2]
             if len(summed) == 2:
-                e.above.append(_inner_product(trees, A, B))
+                e.above.append(_inner_product(trees, A, B, e.sizes[a[1][0]] * e.sizes[a[1][1]]))
                 return e.replace([a, b])
             if len(summed) == 1 and "chain" in (A.kind, B.kind):
                 k = summed[0]
@@ -210,9 +196,9 @@ def equal_matrices(e: Elimination) -> bool:
     return False
 
 
-def _inner_product(trees: Trees, A: Tree, B: Tree) -> Tree:
+def _inner_product(trees: Trees, A: Tree, B: Tree, n: int) -> Tree:
     if A is B:
-        return trees.node("power", (trees.node("norm", (A,)),), Fraction(2))
+        return trees.squared_norm(A, n)
     turns = [(trees.turned(A), B), (A, trees.turned(B)), (B, trees.turned(A)), (trees.turned(B), A)]
     return trees.node("call", (min([trees.chain(t, 2) for t in turns], key=lambda t: t.weight),), "tr")
 
@@ -255,7 +241,7 @@ def scaled_rows(e: Elimination) -> bool:
     trees = e.trees
     for item in e.items:
         t, labels = item
-        if len(labels) != 2:
+        if len(labels) != 2 or (e.rank > 2 and t.kind != "identity"):
             continue
         beside = {k: v for k in labels for v in e.items if v[1] == (k,)}
         if len(beside) == 2 and all([k < e.rank for k in labels]) and t.kind != "chain":

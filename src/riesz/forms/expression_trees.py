@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from fractions import Fraction
 from typing import Any
 
-from .polynomials import ONE, Number
+from .exact_numbers import ONE, Number
 
 OWN = {
     "symbol": 1,
@@ -19,6 +19,8 @@ OWN = {
     "identity": 1,
     "zeros": 1,
     "commutation": 1,
+    "entry": 1,
+    "entries": 100,  # only where nothing else fits
 }
 """How many symbols a node is beside its parts; for others, one less than it has parts."""
 EVERYWHERE = {"exp", "log", "sin", "cos", "tan", "tanh", "sigmoid", "sqrt", "abs", "sign", "sinh", "cosh"}
@@ -49,6 +51,7 @@ class Trees:
     """Makes trees, each once."""
 
     def __init__(self) -> None:
+        self.units: dict[str, int] = {}  # unit vectors: where their 1 is
         self._trees: dict[Any, Tree] = {}
         self._turned: dict[Any, Tree] = {}
 
@@ -78,7 +81,29 @@ class Trees:
         flat = [t for t in flat if t.rank == 0] + [t for t in flat if t.rank]
         units = [t for t in flat if t.kind != "identity"]
         flat = units if [t for t in units if t.rank] else flat
+        if rank == 0 and self.units:
+            flat = self._entry(flat)
         return flat[0] if len(flat) == 1 else self.node("chain", flat, rank=rank, symmetric=_palindrome(self, flat))
+
+    def _entry(self, flat: list[Tree]) -> list[Tree]:
+        """e₀ᵀ v = v₀ and e₀ᵀ A e₁ = A₀₁ at the end of a product."""
+        numbers, arrays = [t for t in flat if not t.rank], [t for t in flat if t.rank]
+        first, last = [self._unit(t) for t in (arrays[0], arrays[-1])] if len(arrays) > 1 else (None, None)
+        if first is not None and last is not None and len(arrays) == 2:
+            return flat
+        if first is not None and last is not None:
+            return [*numbers, self.node("entry", (self.chain(arrays[1:-1], 2),), (first, last))]
+        if first is not None:
+            return [*numbers, self.node("entry", (self.chain(arrays[1:], 1),), (first,))]
+        if last is not None:
+            turned = self.chain([self.turned(t) for t in arrays[-2::-1]], 1)
+            return [*numbers, self.node("entry", (turned,), (last,))]
+        return flat
+
+    def _unit(self, t: Tree) -> int | None:
+        """Where the 1 of a unit vector is."""
+        symbol = t.kids[0] if t.kind == "transpose" and t.rank == 1 else t
+        return self.units.get(symbol.value) if symbol.kind == "symbol" else None
 
     def turned(self, t: Tree) -> Tree:
         """The transpose: the shorter of (A B)ᵀ and Bᵀ Aᵀ."""
@@ -92,6 +117,10 @@ class Trees:
             return t
         if t.kind == "transpose":
             return t.kids[0]
+        if t.kind == "call" and t.value in ("tril", "triu") and t.rank == 2:
+            other = "triu" if t.value == "tril" else "tril"
+            more = [k.kids[0] if k.kind == "sum" else self.node("sum", (k,), (-1,)) for k in t.kids[1:]]
+            return self.node("call", (self.turned(t.kids[0]), *more), other, 2)
         if t.kind == "chain":
             numbers = [x for x in t.kids if x.rank == 0]
             return self.chain([*numbers, *[self.turned(x) for x in reversed(t.kids) if x.rank]], t.rank)
@@ -110,6 +139,10 @@ class Trees:
             top, bottom = (t.kids[0], [t.kids[1]]) if t.kind == "quotient" and t.rank == rank else (t, [])
             above += top.kids if top.kind == "hadamard" else [] if is_number(top, 1) else [top]
             below += bottom
+        halves = [t for t in above if t.kind == "call" and t.value in ("tril", "triu") and repeated(t.kids[0]) == []]
+        if rank == 2 and len(halves) == 1 and len(above) > 1:
+            inside = self._quotient([t for t in above if t is not halves[0]], below, 2)
+            return self.node("call", (inside, *halves[0].kids[1:]), halves[0].value, 2)
         if rank == 2 and any([t.kind == "identity" for t in above]):
             rest = [t for t in above if t.kind != "identity"]
             if not rest and not below:
@@ -119,6 +152,8 @@ class Trees:
         return self._quotient(above, below, rank)
 
     def _quotient(self, above: Sequence[Tree], below: Sequence[Tree], rank: int) -> Tree:
+        if rank == 1:  # u ∘ u = u²
+            above, below = [[self._repeated(t, side.count(t)) for t in dict.fromkeys(side)] for side in (above, below)]
         top = self.number(ONE) if not above else above[0]
         if len(above) > 1:
             symmetric = all([t.symmetric for t in above])
@@ -128,34 +163,61 @@ class Trees:
         bottom = below[0] if len(below) == 1 else self.node("hadamard" if rank else "chain", below, rank=rank)
         return self.node("quotient", (top, bottom), rank=rank, symmetric=top.symmetric and bottom.symmetric)
 
+    def _repeated(self, t: Tree, times: int) -> Tree:
+        base, power = (t.kids[0], t.value) if t.kind == "power" else (t, ONE)
+        return self.powered(base, power * times) if times > 1 else t
+
     def diagonal(self, v: Tree) -> Tree:
         """diag(v)."""
         return self.node("call", (v,), "diag", 2, True)
 
-    def dot(self, u: Tree, v: Tree) -> Tree:
-        """uᵀv."""
+    def dot(self, u: Tree, v: Tree, n: int = 0) -> Tree:
+        """uᵀv of vectors of length n, where that is known."""
         if u is v:
-            return self.node("power", (self.node("norm", (u,)),), Fraction(2))
+            return self.squared_norm(u, n)
         return min(
             [self.chain([self.turned(u), v], 0), self.chain([self.turned(v), u], 0)], key=lambda t: (t.weight, t.id)
         )
+
+    def squared_norm(self, t: Tree, n: int) -> Tree:
+        """‖t‖² of an array of n numbers."""
+        return self.node("power", (self.node("norm", (t,), n),), Fraction(2))
+
+    def mean_square(self, t: Tree) -> Tree:
+        """mean(t²), of a norm t; var(u) where it is that of u − mean(u)."""
+        (inner,) = t.kids
+        if inner.kind == "sum" and inner.value == (1, -1) and inner.rank == 1:
+            u, mean = inner.kids[0], repeated(inner.kids[1])
+            if mean is not None and [*mean] == [self.node("call", (u,), "mean")]:
+                return self.node("call", (u,), "var")
+        return self.node("call", (self.powered(inner, Fraction(2)),), "mean")
 
     def powered(self, t: Tree, e: Fraction) -> Tree:
         """t^e at every index."""
         if e == 1:
             return t
+        if t.kind == "call" and t.value == "var" and e.denominator == 2:
+            return self.powered(self.node("call", t.kids, "std"), 2 * e)
         squared = t.kind == "power" and t.value == 2 and t.kids[0].kind == "norm"
         if squared:
             return self.powered(t.kids[0], 2 * e)
         if e == Fraction(1, 2):
             return self.node("call", (t,), "sqrt", t.rank, t.symmetric)
-        if t.rank == 2 and e == 2:
-            return self.node("hadamard", (t, t), rank=2, symmetric=t.symmetric)
+        if t.rank > 1 and e == 2:
+            return self.node("hadamard", (t, t), rank=t.rank, symmetric=t.symmetric)
         return self.node("power", (t,), e, t.rank, t.symmetric)
 
     def prefixed(self, k: Number, above: list[Tree], below: list[Tree], main: Tree | None, rank: int) -> Tree:
         """k · numbers · main / numbers."""
         parts = sorted(above, key=lambda t: t.weight)
+        over = below or (main is not None and main.kind == "quotient")
+        if over and isinstance(k, Fraction) and k.denominator > 2:  # (1/4) u / v = u / (4v)
+            k, bottom = Fraction(k.numerator), self.number(Fraction(k.denominator))
+            if below:
+                below = [bottom, *below]
+            elif main is not None:
+                top = main.kids[0]
+                main = self.node("quotient", (top, self.chain([bottom, main.kids[1]], main.kids[1].rank)), rank=rank)
         body = [*parts, main] if main is not None else parts
         if main is not None and main.kind == "quotient" and (parts or k != 1):
             top, bottom = main.kids
@@ -203,6 +265,18 @@ class Trees:
 
     def _uninverted(self, t: Tree) -> Tree:
         return self.turned(t.kids[0].kids[0]) if t.kind == "transpose" else t.kids[0]
+
+
+def symbols_of(roots: Iterable[Tree]) -> set[str]:
+    """The names of arrays in trees."""
+    seen, found, waiting = set[int](), set[str](), list(roots)
+    while waiting:
+        t = waiting.pop()
+        if t.id not in seen:
+            seen.add(t.id)
+            found |= {t.value} if t.kind == "symbol" else set()
+            waiting += t.kids
+    return found
 
 
 def repeated(t: Tree) -> Sequence[Tree] | None:

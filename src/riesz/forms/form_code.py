@@ -4,169 +4,57 @@ that `rz.function` reads."""
 from __future__ import annotations
 
 import json
+import keyword
+import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
-import scipy.special  # pyright: ignore[reportMissingTypeStubs]
 
 from ..errors import ExpressionError
 from .expression_trees import Tree, repeated
+from .form_text import written
+from .languages.dialect import Dialect
+from .languages.dialects import DIALECTS, EVERY_INDEX
+from .languages.matrix_languages import decomposed, function_text, spelled, unit_rows
+from .selections import Selected
 
 SUM, TIMES, POWER, ATOM = range(4)
 LISTED = 400
 """Arrays of up to this many numbers are written out in texts."""
-RESERVED = {"softmax", "sigmoid", "at_max", "np", "jnp", "jax", "torch", "scipy"}
+RESERVED = {"softmax", "sigmoid", "at_max", "np", "jnp", "jax", "torch", "scipy", *keyword.kwlist}
 """Names that code uses itself."""
 Code = tuple[str, int]
-
-
-@dataclass(frozen=True)
-class Dialect:
-    """How a language writes what the languages write differently."""
-
-    name: str
-    calls: dict[str, str]
-    helpers: dict[str, str] = field(default_factory=dict)
-    matmul: str = " @ "
-    times: str = " * "  # at every index
-    over: str = " / "
-    raised: str = " ** "
-    turned: str = ".T"
-    header: str = ""
-    columns: bool = False  # vectors are columns: outer and inner products are products
-    dotted: bool = False  # functions of numbers take a dot at every index
-
-
-_SAME = "exp log sin cos tan tanh sinh cosh sqrt abs sign log1p expm1 maximum minimum mean arcsin arccos arctan hypot"
-_OTHERS = {"zeros": "zeros", "pow": "power", "Σ": "sum", "tr": "trace", "larger": "heaviside"}
-_OTHERS |= {"outer": "outer", "diag": "diag", "kron": "kron"}
-_LINALG = {"det": "det", "inverse": "inv", "norm": "norm", "power": "matrix_power", "eigh": "eigh"}
-_SOFTMAX = """def softmax(z):
-    e = {0}.exp(z - {0}.max(z, axis=-1, keepdims=True))
-    return e / {0}.sum(e, axis=-1, keepdims=True)
-"""
-_AT_MAX = """def at_max(z, axis=None):
-    e = z == {0}.max(z, axis=axis, keepdims=True)
-    return e / {0}.sum(e, axis=axis, keepdims=True)
-"""
-_SIGMOID = "def sigmoid(z):\n    return 1 / (1 + {0}.exp(-z))\n"
-
-
-def _python(prefix: str, linalg: str = "linalg.", **more: str) -> dict[str, str]:
-    """The functions of a library with NumPy's names."""
-    plain = {name: name for name in _SAME.split()} | _OTHERS | {"ones": "ones", "eye": "eye"}
-    found = {k: f"{prefix}{v}" for k, v in plain.items()}
-    for name in ("max", "min"):
-        found[name] = f"{prefix}{name}({{0}})"
-        sign = "-" if name == "min" else ""
-        found[f"at {name}"] = f"at_max({sign}({{0}}))" if sign else "at_max({0})"
-        for axis in (0, 1):
-            found[f"{name}{axis}"] = f"{prefix}{'a' if prefix == 'torch.' else ''}{name}({{0}}, {axis})"
-            found[f"at {name}{axis}"] = f"{found[f'at {name}'][:-1]}, {axis})"
-    return found | {k: f"{prefix}{linalg}{v}" for k, v in _LINALG.items()} | more
-
-
-_TEXT = _python("", "", logabs="log(abs({0}))", sigmoid="sigmoid", softmax="softmax({0}, -1)")
-_TEXT |= {"turned": "transpose({0})", "rows": "sum({0}, 1)", "columns": "sum({0}, 0)", "vec": "ravel({0})"}
-_TEXT |= {f"{name}{axis}": f"{name}({{0}}, axis={axis})" for name in ("max", "min") for axis in (0, 1)}
-_TEXT = {k: v for k, v in _TEXT.items() if k not in ("power", "eigh", "zeros") and not k.startswith("at ")}
-_TEXT |= {"erf": "erf", "hypot": "hypot", "cbrt": "cbrt", "psi": "digamma", "erfc": "erfc", "gammaln": "gammaln"}
-for _peak in ("max", "min"):
-    _TEXT[f"at {_peak}"] = "where({0} == PEAK({0}), 1, 0) / sum(where({0} == PEAK({0}), 1, 0))".replace("PEAK", _peak)
-_COLUMNS = "exp log sin cos tan tanh sinh cosh sqrt abs sign log1p expm1 diag kron det expm"
-_MATLAB = {name: name for name in _COLUMNS.split()}
-_MATLAB |= {"arcsin": "asin", "arccos": "acos", "arctan": "atan", "maximum": "max", "minimum": "min", "inverse": "inv"}
-_MATLAB |= {"tr": "trace", "eye": "eye", "ones": "ones({0}, 1)", "Σ": "sum({0}(:))", "mean": "mean({0}(:))"}
-_MATLAB |= {"norm": "norm({0}(:))", "power": "({0})^({1})", "max": "max({0})", "min": "min({0})", "pow": "power"}
-_MATLAB |= {"vec": "reshape(({0}).', [], 1)", "logabs": "log(abs({0}))", "larger": "(({0} > 0) + 0.5 * ({0} == 0))"}
-_JULIA = {**_MATLAB, "tr": "tr", "eye": "Matrix(I, {0}, {0})", "ones": "ones({0})", "Σ": "sum", "mean": "mean"}
-_JULIA |= {"max": "maximum", "min": "minimum", "maximum": "max", "minimum": "min", "expm": "exp", "norm": "norm"}
-_JULIA |= {"vec": "vec(permutedims({0}))", "larger": "((({0}) .> 0) .+ 0.5 .* (({0}) .== 0))"}
-for _calls, _zeros in ((_MATLAB, "zeros({0}, {1})"), (_JULIA, "zeros")):
-    _calls["zeros"] = _zeros
-_TORCH = {"softmax": "torch.softmax({0}, -1)", "sigmoid": "torch.sigmoid", "pow": "torch.pow"}
-_TORCH |= {"expm": "torch.linalg.matrix_exp", "logabs": "torch.log(torch.abs({0}))"}
-_TORCH |= {"larger": "torch.heaviside({0}, torch.tensor({1}))"}
-_TORCH_AT_MAX = """def at_max(z, axis=None):
-    e = z == (z.max() if axis is None else z.amax(axis, keepdim=True))
-    return e / (e.sum() if axis is None else e.sum(axis, keepdim=True))
-"""
-_MATLAB_SOFTMAX = """function s = softmax(z)
-  d = 2 - (size(z, 2) == 1);
-  e = exp(z - max(z, [], d));
-  s = e ./ sum(e, d);
-end
-"""
-_JULIA_SOFTMAX = """function softmax(z)
-    d = ndims(z)
-    e = exp.(z .- maximum(z; dims=d))
-    return e ./ sum(e; dims=d)
-end
-"""
-
-
-def _numpy(name: str, prefix: str, header: str, expm: str) -> Dialect:
-    """A library that has NumPy's functions."""
-    given = {"softmax": _SOFTMAX, "sigmoid": _SIGMOID, "at_max": _AT_MAX}
-    helpers = {k: v.format(prefix[:-1]) for k, v in given.items()}
-    calls = _python(prefix, logabs=f"{prefix}log({prefix}abs({{0}}))", expm=expm)
-    if name == "numpy":
-        calls |= {f"{k}m": f"scipy.linalg.{k}m" for k in ("sin", "cos", "log", "sqrt")}
-        calls["polar"] = "scipy.linalg.polar({0})[0]"
-    return Dialect(name, calls, helpers, header=header)
-
-
-def _matrices(name: str, calls: dict[str, str], helpers: dict[str, str], header: str = "") -> Dialect:
-    """A language of matrices."""
-    return Dialect(name, calls, helpers, " * ", " .* ", " ./ ", " .^ ", "'", header, True, name == "julia")
-
-
-DIALECTS = {
-    "numpy": _numpy("numpy", "np.", "import numpy as np", "scipy.linalg.expm"),
-    "jax": _numpy("jax", "jnp.", "import jax.numpy as jnp", "jax.scipy.linalg.expm"),
-    "torch": Dialect("torch", _python("torch.") | _TORCH, {"at_max": _TORCH_AT_MAX}, header="import torch"),
-    "text": Dialect("text", _TEXT),
-    "matlab": _matrices(
-        "matlab",
-        _MATLAB,
-        {"softmax": _MATLAB_SOFTMAX, "sigmoid": "function s = sigmoid(z)\n  s = 1 ./ (1 + exp(-z));\nend\n"},
-    ),
-    "julia": _matrices(
-        "julia",
-        _JULIA,
-        {"softmax": _JULIA_SOFTMAX, "sigmoid": "sigmoid(z) = 1 / (1 + exp(-z))\n"},
-        "using LinearAlgebra, Statistics",
-    ),
-}
-_EVERYWHERE = {*_SAME.split(), "sigmoid", "pow"} - {"mean"}
-"""Functions of numbers, at every index."""
+OPENED, NUMBERED, CLOSED = "\ue000", "\ue001", "\ue002"
+"""Around a part of code whose place is marked: OPENED, the number of its tree, NUMBERED, the code, CLOSED."""
 
 
 class CodeWriter:
-    """Writes trees as expressions of a dialect; `names` are parts that have a name."""
+    """Writes trees as expressions of a dialect; `names` are parts that have a name. With `ids` parts are marked."""
 
-    def __init__(self, dialect: Dialect, names: dict[int, str], values: dict[str, Any] | None = None) -> None:
-        self.dialect, self.names, self.values = dialect, names, values or {}
+    def __init__(
+        self, dialect: Dialect, names: dict[int, str], values: dict[str, Any] | None = None, ids: bool = False
+    ) -> None:
+        self.dialect, self.names, self.values, self.ids = dialect, names, values or {}, ids
         self.used: set[str] = set()
+        self.spelling: dict[str, str] = {}  # of names that the language does not allow
+        self.like = ""  # an argument that has the type of the result
 
     def expression(self, root: Tree, top: bool = False) -> str:
-        """A tree as one expression, without recursion; `top`: a part is written out even if it has a name."""
-        done: dict[int, Code] = {}
-        stack: list[tuple[Tree, bool]] = [(root, False)]
-        while stack:
-            t, ready = stack.pop()
-            if t.id in done:
-                continue
-            if t.id in self.names and not (top and t is root):
-                done[t.id] = self.names[t.id], ATOM
-            elif ready:
-                done[t.id] = self._written(t, done)
-            else:
-                stack += [(t, True), *[(x, False) for x in t.kids]]
-        return done[root.id][0]
+        """A tree as one expression; `top`: a part is written out even if it has a name."""
+        named = lambda t: self._marked(t, (self.spelled(self.names[t.id]), ATOM))  # noqa: E731
+        return written(root, self.names, top, named, lambda t, done: self._marked(t, self._written(t, done)))[0]
+
+    def _marked(self, t: Tree, code: Code) -> Code:
+        if not self.ids or t.kind == "number":
+            return code
+        return f"{OPENED}{t.id}{NUMBERED}{code[0]}{CLOSED}", code[1]
+
+    def spelled(self, name: str) -> str:
+        """A name as the language has it."""
+        return self.spelling.get(name, name)
 
     def call(self, name: str, *args: str, dotted: bool = False) -> Code:
         """A function call."""
@@ -181,7 +69,7 @@ class CodeWriter:
         for module in ("scipy.linalg", "scipy.special", "jax.scipy.linalg"):
             self.used |= {f"import {module}"} if known.startswith(f"{module}.") else set()
         if "{0}" in known:
-            return known.format(*args), TIMES if " / " in known else ATOM
+            return known.format(*args, like=self.like), TIMES if " / " in known else ATOM
         return f"{known}{'.' if dotted and self.dialect.dotted else ''}({', '.join(args)})", ATOM
 
     def _written(self, t: Tree, done: dict[int, Code]) -> Code:
@@ -191,7 +79,7 @@ class CodeWriter:
             case "number":
                 return _number(t.value)
             case "symbol":
-                return _listed(self.values[t.value]) if t.value in self.values else t.value, ATOM
+                return _listed(self.values[t.value]) if t.value in self.values else self.spelled(t.value), ATOM
             case "zeros" | "ones" | "identity" if d.name == "text":
                 lengths = t.value if t.kind == "zeros" else (t.value,)
                 found = _listed(np.zeros(lengths) if t.kind == "zeros" else np.ones(lengths))
@@ -230,13 +118,46 @@ class CodeWriter:
             case "kronecker":
                 upright = [x.rank == 1 and not x.row and not d.columns for x in t.kids]
                 columns = [f"{_within(k, ATOM)}[:, None]" if u else k[0] for k, u in zip(kids, upright, strict=True)]
-                return self.call("kron", *columns)
+                if d.name == "torch":  # torch.kron refuses views that are not contiguous
+                    plain = [x.kind == "symbol" or x.id in self.names for x in t.kids]
+                    columns = [c if p else f"({c}).contiguous()" for c, p in zip(columns, plain, strict=True)]
+                found = columns[0], ATOM
+                for column in columns[1:]:
+                    found = self.call("kron", found[0], column)
+                return found
             case "larger":
                 kids = self._terms(t, done)
-                difference = kids[0][0] if kids[1][0] == "0" else f"{kids[0][0]} - {_within(kids[1], TIMES)}"
+                none = t.kids[1].kind == "zeros" or kids[1][0] == "0"
+                difference = kids[0][0] if none else f"{kids[0][0]} - {_within(kids[1], TIMES)}"
                 return self.call("larger", difference, "0.5")
+            case "entry":
+                places = ", ".join([str(k + d.columns) for k in t.value])
+                if "entry" in d.helpers and not (t.kids[0].kind == "symbol" or t.kids[0].id in self.names):
+                    return self.call("entry", kids[0][0], places)
+                return f"{_within(kids[0], ATOM)}{d.entry.format(places)}", ATOM
+            case "entries":
+                return self._entries(t, kids)
+            case "equal":
+                one, other = [_within(k, TIMES) for k in self._terms(t, done)]
+                sign = " .== " if d.columns else " == "
+                same = f"{one}{sign}{other}"
+                return (f"where({same}, 1, 0)", ATOM) if d.name == "text" else (f"1 * ({same})", TIMES)
             case _:
                 return self._sum(t, self._terms(t, done))
+
+    def _entries(self, t: Tree, kids: list[Code]) -> Code:
+        """np.einsum, as a matrix where it is a map."""
+        labels, out, rows, shape = t.value
+        if self.dialect.columns:
+            raise ExpressionError(f"sums over indices have no counterpart in {self.dialect.name}")
+        every = sorted({k for ls in labels for k in ls})
+        letters = dict(zip(every, "ijklmnpqrst", strict=False))
+        names = [",".join(["".join([letters[k] for k in ls]) for ls in labels]), "".join([letters[k] for k in out])]
+        found = self.call("einsum", f'"{"->".join(names)}"', *[k[0] for k in kids])[0]
+        if not rows:
+            return found, ATOM
+        size = f"{math.prod(shape[:rows])}, {math.prod(shape[rows:])}"
+        return (f"reshape({found}, [{size}])" if self.dialect.name == "text" else f"{found}.reshape({size})"), ATOM
 
     def _terms(self, t: Tree, done: dict[int, Code]) -> list[Code]:
         """The terms of a sum; numbers that are the same at every index are left to broadcasting."""
@@ -266,18 +187,23 @@ class CodeWriter:
         if self.dialect.name == "text":
             eye = f"reshape(diag({_listed(np.ones(n * m))}), [{n}, {m}, {n * m}])"
             return f"reshape(swapaxes({eye}, 0, 1), [{n * m}, {n * m}])", ATOM
-        eye = self.call("eye", str(n * m))[0]
         if self.dialect.columns:
-            raise ExpressionError(f"the commutation matrix has no counterpart in {self.dialect.name}")
+            return self.call("commutation", str(n), str(m))
+        eye = self.call("eye", str(n * m))[0]
         return f"{eye}.reshape({n}, {m}, {n * m}).swapaxes(0, 1).reshape({n * m}, {n * m})", ATOM
 
     def _call(self, t: Tree, kids: list[Code]) -> Code:
         name = t.value[0] if isinstance(t.value, tuple) else t.value
+        if name == "reshape" and not self.dialect.columns:
+            shape = ", ".join([k[0] for k in kids[1:]])
+            if self.dialect.name == "text":
+                return f"reshape({kids[0][0]}, [{shape}])", ATOM
+            return f"{_within(kids[0], ATOM)}.reshape({shape})", ATOM
         if name == "vec" and not self.dialect.columns:
             return self._suffixed("vec", kids[0], ".reshape(-1)")
         bracketed = self.dialect.columns and name in ("Σ", "mean")
         parts = [_within(k, ATOM) if bracketed else k[0] for k in kids]
-        return self.call(name, *parts, dotted=name in _EVERYWHERE and t.rank > 0)
+        return self.call(name, *parts, dotted=name in EVERY_INDEX and t.rank > 0)
 
     def _chain(self, kids: Sequence[Tree], done: dict[int, Code]) -> Code:
         """Numbers times a product of matrices and vectors; a column before a row is an outer product."""
@@ -291,7 +217,10 @@ class CodeWriter:
             return lead, TIMES
         meet = [k for k in range(1, len(arrays)) if arrays[k].row and arrays[k - 1].rank == 1 and not arrays[k - 1].row]
         cut = meet[0] if meet else 0
-        if cut:
+        if cut and not any([x.row for x in arrays[:cut]]) and not arrays[-1].row and arrays[-1].rank == 1:
+            number, column = [_within(self._product(x, done), POWER) for x in (arrays[cut:], arrays[:cut])]
+            product = f"{number}{d.times}{column}", TIMES  # v (wᵀx)
+        elif cut:
             product = self.call("outer", self._product(arrays[:cut], done)[0], self._product(arrays[cut:], done)[0])
         else:
             product = self._product(arrays, done)
@@ -319,18 +248,19 @@ def _listed(a: Any) -> str:
 
 
 def _index(rows: str) -> Any:
-    """What stands in brackets: a place, places, or a slice."""
-    if ":" in rows:
+    """What stands in brackets: a place, places, or a slice; nothing for all."""
+    if ":" in rows or not rows:
         return slice(*[int(k) if k else None for k in rows.split(":")])
     return json.loads(rows)
 
 
 def _ufunc(name: str) -> str | None:
     """A function of numbers that NumPy or SciPy has under this name."""
-    for module, prefix in ((np, "np"), (scipy.special, "scipy.special")):
-        if isinstance(getattr(module, name, None), np.ufunc):
-            return f"{prefix}.{name}"
-    return None
+    if isinstance(getattr(np, name, None), np.ufunc):
+        return f"np.{name}"
+    import scipy.special as special  # pyright: ignore[reportMissingTypeStubs]
+
+    return f"scipy.special.{name}" if isinstance(getattr(special, name, None), np.ufunc) else None
 
 
 def _within(code: Code, level: int) -> str:
@@ -348,40 +278,64 @@ def _exponent(e: Fraction) -> str:
     return str(e.numerator) if e.denominator == 1 and e > 0 else f"({float(e)!r})"
 
 
+class Decomposition(NamedTuple):
+    """A matrix and the names of its parts: eigenvalues and eigenvectors ("eigh"), "svd", "qr"."""
+
+    kind: str
+    names: tuple[str, ...]
+    matrix: Tree
+
+
 @dataclass
 class Definitions:
     """What a form is made of beside its arguments: named parts, rows of identities, eigenvectors."""
 
     where: Sequence[tuple[str, Tree]]
-    chosen: dict[str, tuple[int, str]]
-    spectra: Sequence[tuple[str, str, Tree]]
+    chosen: dict[str, Selected]
+    decompositions: Sequence[Decomposition]
 
 
 def function_code(
-    target: str, name: str, arguments: Sequence[str], heads: Sequence[Tree], given: Definitions, formula: str
+    target: str,
+    name: str,
+    arguments: Sequence[str],
+    heads: Sequence[Tree],
+    given: Definitions,
+    formula: str,
+    ids: bool = False,
 ) -> str:
-    """A function of its own in a language: imports, helpers, named parts, the result."""
+    """A function of its own in a language: imports, helpers, named parts, the result; with `ids`, parts are marked."""
     if target not in DIALECTS:
         known = ", ".join([repr(k) for k in (*DIALECTS, "latex")])
         raise ExpressionError(f"code({target!r}): the targets are {known}")
     dialect = DIALECTS[target]
     if target == "text":
-        return _text(dialect, arguments, heads, given)
-    writer = CodeWriter(dialect, {t.id: part for part, t in given.where})
-    if dialect.columns and (given.chosen or given.spectra):
-        raise ExpressionError(f"slices and eigenvectors are not written in {target}; code('numpy') has them")
-    if target == "torch" and any([rows.endswith(":-1") for _, rows in given.chosen.values()]):
+        return _text(dialect, arguments, heads, given, ids)
+    writer = CodeWriter(dialect, {t.id: part for part, t in given.where}, ids=ids)
+    if target == "torch" and any([r.endswith(":-1") for selected in given.chosen.values() for _, r in selected.parts]):
         raise ExpressionError("slices that run backwards are not written in torch; code('numpy') has them")
+    if dialect.columns:
+        parts = [*given.chosen, *[x for d in given.decompositions for x in d.names], *[part for part, _ in given.where]]
+        writer.spelling = spelled(dialect, [name, *arguments, *parts])
+    say, writer.like = writer.spelled, arguments[0]
     body: list[str] = []
     for part, (n, rows) in given.chosen.items():
-        rows = f"jnp.array({rows})" if target == "jax" and rows.startswith("[") else rows
-        body.append(f"{part} = {writer.call('eye', str(n))[0]}[{rows}]")
-    body += [f"{a}, {b} = {writer.call('eigh', writer.expression(t))[0]}" for a, b, t in given.spectra]
-    body += [f"{part} = {writer.expression(t, top=True)}" for part, t in given.where]
+        body.append(f"{say(part)} = {_signed([(k, _rows(writer, n, r)) for k, r in rows])}")
+    for kind, names, matrix in given.decompositions:
+        shown = writer.expression(matrix)
+        if dialect.columns:
+            body += decomposed(dialect, kind, [say(x) for x in names], shown)
+        else:
+            more = ", full_matrices=False" if kind == "svd" else ""
+            body.append(f"{', '.join(names)} = {writer.call(kind, shown + more)[0]}")
+            body += [f"{names[2]} = {names[2]}.T"] if kind == "svd" else []
+    body += [f"{say(part)} = {writer.expression(t, top=True)}" for part, t in given.where]
     results = [writer.expression(t) for t in heads]
     helpers = [dialect.helpers[u] for u in sorted(writer.used) if u in dialect.helpers]
     if dialect.columns:
-        return _matrix_language(target, name, arguments, body, results, helpers, formula)
+        text = function_text(dialect, name, [say(a) for a in arguments], body, results, formula)
+        around = [dialect.header, *helpers, text] if target == "julia" else [text, *helpers]
+        return "\n".join(around)
     result = results[0] if len(results) == 1 else f"({', '.join(results)})"
     doc = f'"""{formula}"""' if "\n" not in formula else f'"""{formula}\n"""'.replace("\n", "\n    ")
     lines = [f"    {line}" for line in (doc, *body, f"return {result}")]
@@ -391,31 +345,33 @@ def function_code(
     )
 
 
-def _matrix_language(
-    target: str,
-    name: str,
-    arguments: Sequence[str],
-    body: list[str],
-    results: list[str],
-    helpers: list[str],
-    formula: str,
-) -> str:
-    mark, given = "%" if target == "matlab" else "#", ", ".join(arguments)
-    shown = [f"{mark} {line}" for line in formula.splitlines()]
-    if target == "julia":
-        lines = [f"    {line}" for line in (*body, f"return {', '.join(results)}")]
-        head = [DIALECTS["julia"].header, "", *helpers, *shown]
-        return "\n".join([*head, f"function {name}({given})", *lines, "end", ""])
-    outputs = [f"g{k + 1}" for k in range(len(results))]
-    steps = [*body, *[f"{g} = {r}" for g, r in zip(outputs, results, strict=True)]]
-    lines = [f"  {line}" for line in (*shown, *[f"{step};" for step in steps])]
-    return "\n".join([f"function [{', '.join(outputs)}] = {name}({given})", *lines, "end", "", *helpers])
+def _rows(writer: CodeWriter, n: int, rows: str) -> str:
+    """I_n[rows]."""
+    dialect = writer.dialect
+    if not rows:
+        return writer.call("eye", str(n))[0]
+    if dialect.columns:
+        writer.used.add("unit_rows")
+        return unit_rows(dialect, n, writer.spelled(rows), None if rows.isidentifier() else _index(rows))
+    rows = f"jnp.array({rows})" if dialect.name == "jax" and rows.startswith("[") else rows
+    return f"{writer.call('eye', str(n))[0]}[{rows}]"
 
 
-def _text(dialect: Dialect, arguments: Sequence[str], heads: Sequence[Tree], given: Definitions) -> str:
+def _signed(parts: Sequence[tuple[int, str]]) -> str:
+    """a - 2 * b."""
+    text = ""
+    for k, part in parts:
+        mark = "" if not text and k > 0 else "-" if not text else " + " if k > 0 else " - "
+        text += f"{mark}{f'{abs(k)} * ' if abs(k) != 1 else ''}{part}"
+    return text
+
+
+def _text(dialect: Dialect, arguments: Sequence[str], heads: Sequence[Tree], given: Definitions, ids: bool) -> str:
     """A text for `rz.function`: names for parts are put in their places, and matrices that select rows are listed."""
-    if given.spectra:
+    if given.decompositions:
         raise ExpressionError("eigenvectors are not written as text; code('numpy') has them")
-    selected = {name: np.eye(n)[_index(rows)] for name, (n, rows) in given.chosen.items()}
-    results = [CodeWriter(dialect, {}, selected).expression(t) for t in heads]
+    if any([rows.isidentifier() for selected in given.chosen.values() for _, rows in selected.parts]):
+        raise ExpressionError("rows by the name of an index array are not written as text; code('numpy') has them")
+    selected = {name: sum([k * np.eye(n)[_index(r)] for k, r in parts]) for name, (n, parts) in given.chosen.items()}
+    results = [CodeWriter(dialect, {}, selected, ids).expression(t) for t in heads]
     return f"{', '.join(arguments)} -> {', '.join(results)}"

@@ -12,8 +12,13 @@ from fractions import Fraction
 from typing import Any
 
 from .elimination import Elimination
+from .exact_numbers import ONE, Number
 from .expression_trees import Tree, Trees
-from .polynomials import ONE, Algebra, Atom, Labels, Monomial, Number, Polynomial, Power, Unreadable
+from .laws.form_laws import components
+from .polynomials import Algebra, Atom, Labels, Monomial, Polynomial, Power, Unreadable
+
+WORK = 3000
+"""How many factors are laid out with a search for what is shorter; forms of long programs are laid out as they are."""
 
 
 class Layout:
@@ -22,20 +27,27 @@ class Layout:
     def __init__(self, algebra: Algebra) -> None:
         self.algebra = algebra
         self.trees = Trees()
-        self._best: dict[int, Tree] = {}
-        self._factored: dict[int, Tree] = {}
+        self.trees.units = algebra.units
+        self._best: dict[tuple[int, int], Tree] = {}
+        self._factored: dict[tuple[int, int], Tree] = {}
+        self._work = 0
         self._steps = 0
+        self.preferred: set[int] = set()  # forms that the user has a name for
+        self.indices = False  # whether sums over indices may be written
         self.rows = 0  # of a form with more than two axes: how many are rows of its matrix
 
     # -- forms --------------------------------------------------------------------------------------------
 
     def tree(self, x: Polynomial) -> Tree:
-        """The shortest layout that was found: as built, multiplied out, with 1 − σ(z) for σ(−z); each factored."""
-        known = self._best.get(x.id)
+        """The shortest layout that was found: as built, multiplied out, with 1 − σ(z) for σ(−z), over a common
+        denominator; each factored."""
+        key = x.id, self.rows if x.rank > 2 else 0
+        known = self._best.get(key)
         if known is not None:
             return known
-        candidates = [x]
-        for make in (self.algebra.multiplied_out, self._with_positive_arguments):
+        candidates, makers = [x], [self.algebra.multiplied_out, self._with_one_of_two, self._over_one_denominator]
+        self._work += sum([1 + len(p.factors) for p in x.products])
+        for make in makers if self._work < WORK else []:
             for y in list(candidates):
                 try:
                     z = make(y)
@@ -49,6 +61,8 @@ class Layout:
                 found.append(self.factored(y))
                 if y.rank == 2 and not self.algebra.is_symmetric(y) and len(y.products) > 1:
                     other = self.factored(self.algebra.permuted(y, (1, 0)))  # Pᵀ − Qᵀ = (P − Q)ᵀ
+                    if other.kind == "sum" and len(other.kids) == 1:  # the sign stays outside
+                        continue
                     numbers = [t for t in other.kids if not t.rank] if other.kind == "chain" else []
                     rest = self.trees.chain([t for t in other.kids if t.rank], 2) if numbers else other
                     found.append(self.trees.chain([*numbers, self.trees.node("transpose", (rest,), rank=2)], 2))
@@ -56,22 +70,54 @@ class Layout:
                 problem = p
         if not found:
             raise problem or Unreadable("no layout")
-        best = self._best[x.id] = min(found, key=lambda t: t.weight)
+        best = self._best[key] = min(found, key=lambda t: t.weight)
         if best.rank == 2 and self.algebra.is_symmetric(x):
             best.symmetric = True
         return best
 
-    def _with_positive_arguments(self, x: Polynomial) -> Polynomial:
-        """σ(−z) = 1 − σ(z) where both occur, multiplied out."""
-        algebra = self.algebra
-        atoms = dict.fromkeys([f.atom for p in x.products for f in p.factors])
-        other: dict[Atom, Atom] = {}
+    def _complements(self, atoms: list[Atom]) -> dict[Atom, Atom]:
+        """Pairs of atoms that are 1 together: σ(−z) and σ(z), [v > u] and [u > v]."""
+        algebra, found, steps = self.algebra, dict[Atom, Atom](), dict[int, Atom]()
         for a in atoms:
             if a.kind == "call" and a.name == "sigmoid" and algebra.content(a.args[0])[0] < 0:
                 z = algebra.scaled(-1, a.args[0])
                 b = algebra.atom("call", "sigmoid", (z,), z.shape, a.symmetric)
                 if b in atoms:
-                    other[a] = b
+                    found[a] = b
+            elif a.kind == "call" and a.name == "larger":
+                u, v = a.args
+                difference = algebra.total([(1, u), (-1, v)], a.shape)
+                b = steps.get(algebra.scaled(-1, difference).id)
+                if b is not None:
+                    found[a] = b
+                steps[difference.id] = a
+        return found
+
+    def _over_one_denominator(self, x: Polynomial) -> Polynomial:
+        """1 / e − u / e² = (e − u) / e², multiplied out above."""
+        algebra = self.algebra
+        lowest: dict[tuple[Atom, Labels], Fraction] = {}
+        for p in x.products:
+            for f in p.factors:
+                if f.atom.kind == "sum" and f.power < 0 and all([k < x.rank for k in f.labels]):
+                    key = f.atom, f.labels
+                    lowest[key] = min(lowest.get(key, f.power), f.power)
+        if not lowest or len(x.products) > 6:
+            return x
+        above: list[Monomial] = []
+        for p in x.products:
+            kept = [f for f in p.factors if (f.atom, f.labels) not in lowest]
+            mine = {(f.atom, f.labels): f.power for f in p.factors}
+            raised = [Power(*key, mine.get(key, Fraction(0)) - power) for key, power in lowest.items()]
+            above.append(Monomial(p.scale, (*kept, *[f for f in raised if f.power]), p.sizes))
+        top = algebra.multiplied_out(algebra.form(x.shape, above))
+        below = tuple([Power(*key, power) for key, power in lowest.items()])
+        return algebra.form(x.shape, [p._replace(factors=(*p.factors, *below)) for p in top.products])
+
+    def _with_one_of_two(self, x: Polynomial) -> Polynomial:
+        """1 − σ(z) for σ(−z) and 1 − [u > v] for [v > u] where both occur, multiplied out."""
+        algebra = self.algebra
+        other = self._complements(list(dict.fromkeys([f.atom for p in x.products for f in p.factors])))
         waiting, done = list(x.products), list[Monomial]()
         while waiting:
             p = waiting.pop()
@@ -104,22 +150,24 @@ class Layout:
 
     def factored(self, x: Polynomial, depth: int = 0) -> Tree:
         """The layout after common factors were taken out of sums, by steepest descent in the number of symbols."""
-        if x.id not in self._factored:
-            self._factored[x.id] = self._factor(x, depth)
-        return self._factored[x.id]
+        key = x.id, self.rows if x.rank > 2 else 0
+        if key not in self._factored:
+            self._factored[key] = self._factor(x, depth)
+        return self._factored[key]
 
     def _factor(self, x: Polynomial, depth: int) -> Tree:
         best = self.plain(x)
         if len(x.products) < 2:
             return best
-        scales = [p.scale for p in x.products]
+        scales = [p.scale for p in x.products] if self._work < WORK else []
         for k in dict.fromkeys([self.algebra.content(x)[0], *map(abs, scales), *[-abs(k) for k in scales]]):
-            if abs(k) != 1:
+            broken = [isinstance(j, Fraction) and j.denominator == 1 and (j / k) % Fraction(1, 2) != 0 for j in scales]
+            if abs(k) != 1 and not any(broken):
                 inner = self.trees.prefixed(abs(k), [], [], self.plain(self.algebra.scaled(1 / k, x)), best.rank)
                 found = self.trees.node("sum", (inner,), (-1,), inner.rank) if k < 0 else inner
                 best = min(best, found, key=lambda t: t.weight)
         self._steps += 1
-        if depth > 6 or len(x.products) > 16 or self._steps > 120:
+        if depth > 6 or len(x.products) > 16 or self._steps > 120 or self._work >= WORK:
             return best
         tried: list[tuple[int, int, Polynomial]] = []
         for y in self._common_factors(x)[:8]:
@@ -159,7 +207,7 @@ class Layout:
         """Numbers made of several factors, such as xᵀAx, that several terms have: their factors, by term."""
         seen: dict[int, dict[int, list[Power]]] = {}
         for m, p in enumerate(x.products):
-            for part in _components(p, x.rank):
+            for part in components(p, set(p.sizes)):
                 if len(part) > 1:
                     sizes = {k: p.sizes[k] for f in part for k in f.labels}
                     number = self.algebra.form((), [Monomial(ONE, tuple(part), sizes)])
@@ -214,14 +262,25 @@ class Layout:
     def product(self, p: Monomial, shape: Labels) -> tuple[int, Tree]:
         """A term: its sign and its tree."""
         sign, scale, factors = (-1 if p.scale < 0 else 1), abs(p.scale), list(p.factors)
-        trees = [self.atom(f.atom) for f in factors]
-        for k, f in enumerate(factors if sign < 0 else []):  # −(a − b) = b − a
-            if f.atom.kind == "sum" and f.power.denominator == 1 and f.power % 2:
-                signs = [q.scale < 0 for q in f.atom.args[0].products]
-                if 2 * sum(signs) == len(signs):
-                    sign, trees[k] = 1, self.tree(self.algebra.scaled(-1, f.atom.args[0]))
+        rows, self.rows = self.rows, 0  # of the product, not of its factors
+        try:
+            trees = [self.atom(f.atom) for f in factors]
+        finally:
+            self.rows = rows
+        for k, f in enumerate(factors):
+            once = sum([g.atom is f.atom for g in factors]) == 1
+            if f.atom.kind == "sum" and f.power.denominator == 1 and f.power % 2 and once:
+                inner = f.atom.args[0]
+                signs = [q.scale < 0 for q in inner.products]
+                turned = self.algebra.scaled(-1, inner)
+                liked = (turned.id in self.preferred) - (inner.id in self.preferred)
+                if liked > 0 or (sign < 0 and not liked and 2 * sum(signs) == len(signs)):  # −(a − b) = b − a
+                    sign, trees[k] = -sign, self.tree(turned)
+                if trees[k].kind == "sum" and trees[k].value == (-1,):
+                    sign, trees[k] = -sign, trees[k].kids[0]
+                if liked <= 0 and sign > 0:
                     break
-        work = Elimination(self.trees, dict(p.sizes), len(shape), self.rows)
+        work = Elimination(self.trees, dict(p.sizes), len(shape), self.rows, self.indices)
         for f, t in zip(factors, trees, strict=True):
             work.add(f, t)
         main = work.result(shape)
@@ -230,8 +289,12 @@ class Layout:
         return sign, self.trees.prefixed(scale, above, work.below, main, rank if main is not None else 0)
 
     def _means(self, scale: Number, numbers: list[Tree]) -> tuple[Number, list[Tree]]:
-        """k · Σ x = k n · mean(x)."""
+        """k · Σ x = k n · mean(x), and the same for ‖x‖²."""
         for k, t in enumerate(numbers):
+            if t.kind == "power" and t.value == 2 and t.kids[0].kind == "norm" and isinstance(scale, Fraction):
+                n = t.kids[0].value
+                if n > 1 and scale.denominator > 1 and (scale * n).denominator == 1:
+                    return scale * n, [*numbers[:k], self.trees.mean_square(t.kids[0]), *numbers[k + 1 :]]
             n = t.value[1] if t.kind == "call" and isinstance(t.value, tuple) else 1
             if n > 1 and isinstance(scale, Fraction) and (scale * n).denominator < scale.denominator:
                 return scale * n, [*numbers[:k], self.trees.node("call", t.kids, "mean"), *numbers[k + 1 :]]
@@ -255,6 +318,8 @@ class Layout:
                 return self.trees.node("call", (self.trees.folded(self.tree(a.args[0])),), "det")
             case "call" if a.name == "larger":
                 return self._comparison(a)
+            case "call" if a.name == "equal":
+                return self.trees.node("equal", [self.tree(x) for x in a.args], rank=rank)
             case "call" if a.name.startswith("softmax"):
                 inner = self.tree(a.args[0])
                 if rank == 2 and a.name == "softmax0":
@@ -291,17 +356,3 @@ def _written_so(R: Polynomial, rank: int) -> bool:
                     parts[k] = joined
             kinds.add(len({min(parts[k]) for k in mine}) > 1)
     return len(kinds) < 2 or R.rank == rank
-
-
-def _components(p: Monomial, rank: int) -> list[list[Power]]:
-    """The factors that hang together by labels, where none of these is free."""
-    groups: list[tuple[set[int], list[Power]]] = []
-    for f in p.factors:
-        if not f.labels:
-            continue
-        labels, members = set(f.labels), [f]
-        for group in [g for g in groups if g[0] & labels]:
-            groups.remove(group)
-            labels, members = labels | group[0], [*group[1], *members]
-        groups.append((labels, members))
-    return [members for labels, members in groups if all([k >= rank for k in labels])]

@@ -14,9 +14,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from .exact_numbers import ONE, Number, added, exact, to_power
+
 Labels = tuple[int, ...]
-Number = Fraction | float
-ONE = Fraction(1)
+SERIES = {"expm", "sinm", "cosm", "logm", "sqrtm", "sinhm", "coshm"}
+"""Functions of matrices."""
 MANY = 32
 """Products of sums are multiplied out up to this many terms."""
 
@@ -89,15 +91,12 @@ class Polynomial:
         return None
 
 
-def exact(k: Any) -> Number:
-    """A number as a fraction where it is one."""
-    if isinstance(k, Fraction):
-        return k
-    k = float(k)
-    if not math.isfinite(k):
-        return k
-    near = Fraction(k).limit_denominator(2000)
-    return near if abs(float(near) - k) <= 1e-15 * abs(k) else k
+class SpectralParts(NamedTuple):
+    """matrix = left diag(values) rightᵀ; left and right are one for eigenvectors of a symmetric matrix."""
+
+    matrix: Polynomial
+    values: str
+    right: str
 
 
 class Algebra:
@@ -111,8 +110,15 @@ class Algebra:
         self._fresh = 10**6
         self.stochastic: set[str] = set()  # arrays whose rows sum to 1
         self.orthogonal: set[str] = set()
-        self.units: set[str] = set()  # unit vectors
+        self.positive: set[str] = set()  # arrays and numbers
+        self.units: dict[str, int] = {}  # unit vectors: where their 1 is
+        self.rows: dict[str, tuple[tuple[int, Any], ...]] = {}  # matrices Σ k I[index]
+        self.memo: dict[Any, Any] = {}  # what laws have found, by their name and what they looked at
+        self.selected: Any = None  # who makes such matrices, and unit vectors
+        self.triangular: dict[str, str] = {}  # "lower" or "upper"
+        self.spectra: dict[str, SpectralParts] = {}  # by the name of left vectors
         self.laws: Callable[[Algebra, Monomial, int], Monomial | None] = lambda algebra, product, rank: None
+        self.sum_laws: Callable[[Algebra, Labels, list[Monomial]], Polynomial | None] = lambda algebra, shape, ps: None
 
     # -- interning ----------------------------------------------------------------------------------------
 
@@ -152,14 +158,15 @@ class Algebra:
             product = self._canonical(product, rank)
             key = tuple([(f.atom.id, f.labels, f.power) for f in product.factors])
             before = total.get(key)
-            total[key] = product if before is None else product._replace(scale=_added(before.scale, scale))
+            total[key] = product if before is None else product._replace(scale=added(before.scale, scale))
         kept = [p._replace(scale=exact(p.scale)) for _, p in sorted(total.items()) if p.scale]
         numbers = [
             (p.scale, tuple([(f.atom.id, f.labels, f.power) for f in p.factors]), tuple(p.sizes.items())) for p in kept
         ]
         key = shape, tuple(numbers)
         if key not in self._forms:
-            self._forms[key] = Polynomial(len(self._forms), shape, tuple(kept))
+            known = self.sum_laws(self, shape, kept) if len(kept) > 1 else None
+            self._forms[key] = known or Polynomial(len(self._forms), shape, tuple(kept))
         return self._forms[key]
 
     @staticmethod
@@ -354,19 +361,31 @@ class Algebra:
         if x.rank != 2 or x.shape[0] != x.shape[1]:
             return False
         if x.id not in self._symmetric:
-            self._symmetric[x.id] = self.permuted(x, (1, 0)) is x
+            self._symmetric[x.id] = self.permuted(x, (1, 0)) is x or self._symmetric_inside(x)
         return self._symmetric[x.id]
+
+    def _symmetric_inside(self, x: Polynomial) -> bool:
+        """The same after squares of sums were multiplied out: (a − b)² = (b − a)²."""
+        if not any([f.atom.kind == "sum" and f.power == 2 for p in x.products for f in p.factors]):
+            return False
+        try:
+            opened = self.multiplied_out(x)
+        except Unreadable:
+            return False
+        return self.permuted(opened, (1, 0)) is opened
 
     def content(self, x: Polynomial) -> tuple[Number, Polynomial]:
         """(k, x / k): the common number of a sum, with the sign that most of its terms have."""
         if not x.products:
             return Fraction(0), x
         scales = [_as_mean(p) for p in x.products]
-        if all([isinstance(k, Fraction) for k in scales]):
-            tops, bottoms = [k.numerator for k in scales], [k.denominator for k in scales]  # type: ignore[union-attr]
-            common: Number = Fraction(math.gcd(*tops), math.lcm(*bottoms))
-        else:
-            common = abs(scales[0])
+        first = ONE if all([isinstance(k, Fraction) for k in scales]) else abs(scales[0])
+        ratios = [exact(k / first) for k in scales]
+        if all([isinstance(k, Fraction) for k in ratios]):
+            tops, bottoms = [k.numerator for k in ratios], [k.denominator for k in ratios]  # type: ignore[union-attr]
+            common: Number = first * Fraction(math.gcd(*tops), math.lcm(*bottoms))
+        else:  # numbers that are no fractions of one another stay where they are
+            common = ONE
         negative = sum([k < 0 for k in scales])
         if 2 * negative > len(scales) or (2 * negative == len(scales) and scales[0] < 0):
             common = -common
@@ -388,6 +407,11 @@ class Algebra:
 
     def _one_factor(self, x: Polynomial, power: Fraction) -> tuple[Number, Power]:
         common, rest = self.content(x)
+        if power.denominator != 1 and len(x.products) == 1:  # the root of a mean
+            scale, _, sizes = x.products[0]
+            mean = scale * math.prod(sizes.values())
+            if isinstance(mean, Fraction) and scale.denominator > 1 and mean.denominator == 1 and mean:  # type: ignore[union-attr]
+                common, rest = abs(mean), self.scaled(1 / abs(mean), x)
         if common < 0 and power.denominator != 1:  # a root keeps the sign inside
             common, rest = -common, self.scaled(-1, rest)
         used, small = self.narrowed(rest)
@@ -405,9 +429,38 @@ class Algebra:
             alone = scale > 0 and len(factors) <= 1 and all([f.power == 1 or f.power.denominator > 1 for f in factors])
             if whole or alone:
                 raised = tuple([f._replace(power=f.power * p) for f in factors])
-                return self.form(x.shape, [Monomial(_raised(scale, p), raised, {})])
+                return self.form(x.shape, [Monomial(to_power(scale, p), raised, {})])
+            if scale > 0 and factors and all([f.labels and f.power > 0 and f.power % 2 == 0 for f in factors]):
+                root = self.form(x.shape, [Monomial(ONE, tuple([f._replace(power=f.power / 2) for f in factors]), {})])
+                return self.scaled(to_power(scale, p), self.power(self.call("abs", (root,), x.shape), 2 * p))
+        if len(x.products) == 1 and not whole:
+            kept, apart = self._positive_apart(x)
+            if apart:
+                powers = [self.power(y, p) for y in (*apart, kept) if y is not None]
+                found = powers[0]
+                for y in powers[1:]:
+                    found = self.times(found, y)
+                return found
         common, factor = self.together(x, p)
-        return self.form(x.shape, [Monomial(_raised(common, p), (factor,), {})])
+        return self.form(x.shape, [Monomial(to_power(common, p), (factor,), {})])
+
+    def _positive_apart(self, x: Polynomial) -> tuple[Polynomial | None, list[Polynomial]]:
+        """A product as sums of squares, whose roots may be taken alone, and the rest; none where it is only one."""
+        (p,) = x.products
+        apart: list[Polynomial] = []
+        rest, sizes = list(p.factors), dict(p.sizes)
+        for f in p.factors:
+            bound = [k for k in f.labels if k in p.sizes]
+            alone = bound and len(bound) == len(f.labels) and f.power % 2 == 0
+            if alone and not any([k in g.labels for k in bound for g in p.factors if g is not f]):
+                apart.append(self.form((), [Monomial(ONE, (f,), {k: sizes.pop(k) for k in dict.fromkeys(bound)})]))
+                rest.remove(f)
+        if not apart or (len(apart) == 1 and not rest and p.scale == 1):
+            return None, []
+        if p.scale != 1 and len(apart) == 1 and not rest:
+            return None, []
+        left = self.form(x.shape, [Monomial(p.scale, tuple(rest), sizes)]) if rest or p.scale != 1 or x.rank else None
+        return left, apart
 
     def call(self, name: str, xs: Sequence[Polynomial], shape: Sequence[int]) -> Polynomial:
         """A function of numbers at every index."""
@@ -423,11 +476,20 @@ class Algebra:
         atom = self.atom("call", name, args, small, symmetric)
         return self.form(shape, [Monomial(ONE, (Power(atom, tuple(used)),), {})])
 
-    def whole(self, name: str, xs: Sequence[Polynomial], shape: Sequence[int]) -> Polynomial:
-        """A function of whole arrays."""
+    def whole(
+        self, name: str, xs: Sequence[Polynomial], shape: Sequence[int], symmetric: bool | None = None
+    ) -> Polynomial:
+        """A function of whole arrays; those of symmetric matrices are symmetric for functions by power series."""
         kept = tuple([i for i, n in enumerate(shape) if n != 1])
-        atom = self.atom("whole", name, xs, [shape[i] for i in kept])
+        if symmetric is None:
+            symmetric = name in SERIES and len(xs) == 1 and self.is_symmetric(xs[0])
+        atom = self.atom("whole", name, xs, [shape[i] for i in kept], symmetric)
         return self.form(shape, [Monomial(ONE, (Power(atom, kept),), {})])
+
+    def half(self, name: str, n: int, k: int = 0) -> Polynomial:
+        """One half of a matrix of ones, "tril" or "triu"; k: without the diagonal."""
+        ones = self.constant(1, (n, n))
+        return self.whole(name, (ones, self.constant(k)) if k else (ones,), (n, n))
 
     def inverse(self, x: Polynomial) -> Polynomial:
         """x⁻¹ of a matrix: (k M)⁻¹ = M⁻¹ / k, (M⁻¹)⁻¹ = M, (Mᵀ)⁻¹ = (M⁻¹)ᵀ, (A B)⁻¹ = B⁻¹ A⁻¹ for square factors."""
@@ -447,6 +509,9 @@ class Algebra:
                 return self.scaled(1 / common, self.permuted(self.inverse(self.permuted(rest, (1, 0))), (1, 0)))
         elif len(rest.products) == 1 and len(rest.products[0].factors) > 1:
             factors = rest.products[0].factors
+            diagonal = self.diagonal(rest)
+            if diagonal is not None:
+                return self.scaled(1 / common, self.contracted(((0,),), (0, 0), (self.power(diagonal, -1),)))
             square = all([f.power == 1 and f.atom.shape == (n, n) for f in factors])
             links = chained(factors, 0, 1) if square else None
             if links is not None and rest.products[0].scale == 1:
@@ -456,18 +521,34 @@ class Algebra:
         atom = self.atom("inverse", "", (rest,), x.shape, self.is_symmetric(rest))
         return self.scaled(1 / common, self.of(atom))
 
+    def diagonal(self, x: Polynomial) -> Polynomial | None:
+        """v of diag(v), where x is that: a product with δ[i, j]."""
+        (p,) = x.products
+        units = [f for f in p.factors if f.atom.kind == "identity" and sorted(f.labels) == [0, 1]]
+        if len(units) != 1:
+            return None
+        p = self.renamed(p, (0, 0))
+        kept = tuple([f for f in p.factors if not (f.atom.kind == "identity" and f.labels == (0, 0))])
+        return self.form(x.shape[:1], [p._replace(factors=kept)])
+
     def determinant(self, x: Polynomial) -> Polynomial:
         """det x: det(k M) = kⁿ det M, det M⁻¹ = 1 / det M, det Mᵀ = det M."""
         common, rest = self.content(x)
         one = rest.single
         if one is not None and one.power == 1 and one.atom.kind == "inverse":
             return self.scaled(
-                _raised(common, Fraction(x.shape[0])), self.power(self.determinant(one.atom.args[0]), -1)
+                to_power(common, Fraction(x.shape[0])), self.power(self.determinant(one.atom.args[0]), -1)
             )
         if one is not None and one.labels == (1, 0):
             rest = self.permuted(rest, (1, 0))
+        if len(x.products) == 1 and (v := self.diagonal(x)) is not None:
+            values = v.single
+            for spectrum in self.spectra.values() if values is not None and values.power == 1 else ():
+                if spectrum.values == values.atom.name and spectrum.right in self.spectra:  # type: ignore[union-attr]
+                    return self.determinant(spectrum.matrix)
+            return self.whole("prod", (v,), ())
         atom = self.atom("determinant", "det", (rest,), ())
-        return self.form((), [Monomial(_raised(common, Fraction(x.shape[0])), (Power(atom, ()),), {})])
+        return self.form((), [Monomial(to_power(common, Fraction(x.shape[0])), (Power(atom, ()),), {})])
 
     def multiplied_out(self, x: Polynomial, only: Atom | None = None) -> Polynomial:
         """Products of sums written as sums; those that contain an atom, or all."""
@@ -510,15 +591,20 @@ class Algebra:
 
 def contains(atom: Atom, what: Atom) -> bool:
     """Whether an atom is made of another."""
-    seen, waiting = set[int](), [atom]
+    return atom is what or any([f.atom is what for f in factors_of(atom.args)])
+
+
+def factors_of(forms: Iterable[Polynomial]) -> list[Power]:
+    """The factors of forms, and those of the forms that these are made of; each atom once."""
+    seen, found, waiting = set[int](), list[Power](), list(forms)
     while waiting:
-        a = waiting.pop()
-        if a is what:
-            return True
-        if a.id not in seen:
-            seen.add(a.id)
-            waiting += [f.atom for x in a.args for p in x.products for f in p.factors]
-    return False
+        for p in waiting.pop().products:
+            for f in p.factors:
+                if f.atom.id not in seen:
+                    seen.add(f.atom.id)
+                    found.append(f)
+                    waiting += f.atom.args
+    return found
 
 
 def chained(factors: Sequence[Power], start: int, end: int) -> list[tuple[Atom, bool]] | None:
@@ -534,17 +620,6 @@ def chained(factors: Sequence[Power], start: int, end: int) -> list[tuple[Atom, 
         found.append((f.atom, flipped))
         at = f.labels[0] if flipped else f.labels[1]
     return found if at == end else None
-
-
-def _added(a: Number, b: Number) -> Number:
-    """a + b; 0 where only rounding is left."""
-    return a + b if abs(a + b) > 1e-14 * abs(a) else Fraction(0)
-
-
-def _raised(k: Number, p: Fraction) -> Number:
-    if p.denominator == 1 and isinstance(k, Fraction):
-        return k ** int(p)
-    return exact(float(k) ** float(p))
 
 
 def _as_mean(p: Monomial) -> Number:

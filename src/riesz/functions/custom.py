@@ -19,8 +19,9 @@ from ..tracing.differentials import plus
 from ..tracing.surroundings.outside import OUTSIDE, everything
 from ..tracing.surroundings.watching import changed
 from ..tracing.traced import Traced, holds_traced, slot_of, trace_of
-from .function import Aval, Given
 from .remade import Remade
+from .traces.given import Given
+from .traces.records import Aval
 
 
 class CustomDerivative(Remade):

@@ -12,9 +12,10 @@ from ..spaces.space import Space, direct_sum, space_of
 from ..terms.open import bridged, fit
 from ..terms.term import Arrow, Term
 from .calling import as_callable
-from .function import TracedFunction, as_function, result_space
+from .function import TracedFunction, as_function
 from .function_types import AnyFunction
 from .points import named_arrays
+from .traces.records import result_space
 
 
 def derive(f: AnyFunction, *spaces: Any) -> Derivation:

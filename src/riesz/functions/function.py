@@ -1,8 +1,4 @@
-"""Python functions as programs: traced once per tree, shapes, types and static arguments, and kept.
-
-A `Record` is one trace: a program from all array leaves of the arguments (and what it captured of outer traces) to all
-array leaves of the result.
-"""
+"""Python functions as programs: traced once per tree, shapes, types and static arguments, and kept."""
 
 from __future__ import annotations
 
@@ -10,276 +6,32 @@ import sys
 import types
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
-from functools import cached_property, lru_cache, update_wrapper
+from functools import lru_cache, update_wrapper
 from time import perf_counter
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 
-from ..calculus.domain_check import guard
-from ..errors import SpaceError, TraceError, VectorError
-from ..ops.number_domains import MULTIPLIED, NUMBERS, OTHER
-from ..programs.passes.fusing import runnable
-from ..programs.program import Program, outputs
-from ..relations.base import freeze, frozen
-from ..runtime import buffers, later, tuning
+from ..errors import TraceError
+from ..ops.number_domains import OTHER
+from ..runtime import later, tuning
 from ..runtime.stackless import quiet
-from ..spaces.formal_vectors import dense
-from ..spaces.layout import build, describe, held, hint, own_arithmetic
-from ..spaces.space import Space, real_space
-from ..tracing.argument_trees import LEAF, Tree, flatten, numbers_of, tree_space, unflatten
-from ..tracing.classes import INTEGER, held_in
+from ..spaces.layout import build
+from ..spaces.space import Space
+from ..tracing.argument_trees import flatten
+from ..tracing.classes import held_in
 from ..tracing.mistakes import foreign
 from ..tracing.registry import MASKED, PARTS
 from ..tracing.sharing import ARGUMENT, rooted
-from ..tracing.surroundings.contents import contents_of
-from ..tracing.surroundings.outside import OUTSIDE, Outside
+from ..tracing.surroundings.outside import Outside
 from ..tracing.surroundings.watching import KEPT, MISSING, Effects, Wrapper, changed, meant, place, reached
 from ..tracing.trace import derivatives_here, forgive, inmost, refused
-from ..tracing.traced import BOOL, FLOAT, TRACED, Trace, Traced, holds_traced, innermost, lifted, slot_of, tidy, typed
-from .comparing import comparable, compare, unlike_plain
+from ..tracing.traced import TRACED, Trace, Traced, holds_traced, lifted, slot_of, tidy
 from .remade import DerivedFunction, Remade
-
-
-class Aval:
-    """What is known of an array leaf before its numbers are: shape, type, whether it is a Python float (None: an array
-    without axes). A leaf itself, so no dataclass."""
-
-    __slots__ = ("dtype", "shape", "weak")
-
-    def __init__(self, shape: tuple[int, ...], dtype: Any, weak: int | None) -> None:
-        self.shape, self.dtype, self.weak = shape, dtype, weak
-
-    def given(self, array: Any) -> Any:
-        """An array of this kind as it would be given: a number may be one of Python's or of NumPy's."""
-        return array if self.shape or self.weak is None else float(array) if self.weak else array[()]
-
-    @property
-    def moving(self) -> Aval:
-        """What is known of a differential: that of an integer is a float."""
-        return Aval((), FLOAT, True) if self.weak == INTEGER else self
-
-
-class Record:
-    """One trace of a function."""
-
-    def __init__(
-        self, name: str, program: Program, captured: list[Any], avals: list[Aval], results: list[Any], tree: Tree
-    ) -> None:
-        self.name, self.program = name, program
-        self.captured = captured  # further inputs: Traced arrays of outer traces, large arrays from outside
-        self.avals = avals  # of the array leaves of the arguments
-        self.results, self.tree = results, tree  # per leaf of the result, an Aval or a `Static`; its tree
-        self._outside: Outside | None = None  # what its steps were computed from besides
-        self._copies: dict[int, tuple[Any, Any]] = {}  # what stands for arrays from outside, by their identity
-        self.transforms = False  # whether derivatives or maps of other functions were taken inside
-        self.seconds = 0.0  # how long the function ran
-        self.derived: dict[Any, Any] = {}  # programs made from this one
-        self.guards: Program | None = None  # the conditions that were asked, and the answers: Note [Guards]
-        self.answers: tuple[bool, ...] = ()
-
-    def depending(self, outside: Outside | None, copies: dict[int, tuple[Any, Any]]) -> Record:
-        """Itself; what it depends on besides its arguments."""
-        self._outside, self._copies = outside, copies
-        return self
-
-    def wrap(self, leaves: Sequence[Any]) -> Any:
-        """Leaves of the outputs → the function's result."""
-        return unflatten(self.tree, filled(self.results, leaves))
-
-    @cached_property
-    def held(self) -> set[int]:
-        """The identities of the arrays the program keeps."""
-        return self.program.held
-
-    @property
-    def outputs(self) -> list[Aval]:
-        """The array leaves of the result."""
-        return [r for r in self.results if isinstance(r, Aval)]
-
-    def noted(self) -> Record:
-        """Itself; used while another function is traced it passes on what it depends on."""
-        around = OUTSIDE.get()
-        if around is not None and self._outside is not None:
-            around.include(self._outside)
-        return self
-
-    # Note [Guards]: `if x > 0:` in a function that is traced at a point gets the answer it has there. The trace holds
-    # where all such conditions have the same answers, and for each set of answers there is another. They are computed
-    # whenever a trace is looked up, and a trace that does not hold is passed over. In a trace around, a guard becomes
-    # one of its own. Where there is no point (spaces, code for a kind of arguments, bodies of loops) none is decided.
-    def holds(self, arrays: Sequence[Any]) -> bool:
-        """Whether all that was decided while the function was traced is decided alike at some arguments."""
-        if self.guards is None:
-            return True
-        home = home_of(self, arrays)
-        if home is None:
-            with np.errstate(all="ignore"):
-                try:
-                    found = outputs(self.guards, NUMBERS, numbers_of([*arrays, *self.captured]))
-                except Exception:  # the function itself will say it
-                    return False
-            return all([bool(dense(x)) == wanted for x, wanted in zip(found, self.answers, strict=True)])
-        slots = [slot_of(home, x, x.dtype if hasattr(x, "dtype") else FLOAT) for x in (*arrays, *self.captured)]
-        found = outputs(self.guards, home, slots)
-        answers = zip(found, self.answers, strict=True)
-        return all(bool(Traced(home, s, BOOL)) == wanted for s, wanted in answers)  # in turn: each may need the others
-
-    def copy_of(self, x: Any) -> Any:
-        """What stands in the program for an array from outside, or for an index array; None for others."""
-        if x.dtype.kind in "iub" and not frozen(x) and id(x) not in self._copies:
-            self._copies[id(x)] = x, freeze(x)
-        return x if frozen(x) else self._copies.get(id(x), (None, None))[1]
-
-    def reordered(self, order: tuple[int, ...]) -> Record:
-        """The same with its arguments' leaves in another order."""
-        key = ("reordered", order)
-        if key not in self.derived:
-            inputs, count = self.program.inputs, len(order)
-            program = self.program.prune([*[inputs[k] for k in order], *inputs[count:]], self.program.outputs)
-            avals = [self.avals[k] for k in order]
-            found = Record(self.name, program, self.captured, avals, self.results, self.tree)
-            self.derived[key] = found.depending(self._outside, self._copies)
-        return self.derived[key]
-
-    def settled(self) -> Record:
-        """The same with the numbers that arrays from outside have now; the same one while nobody writes to them."""
-        if not self.captured:
-            return self
-        known = self.derived.get("settled")
-        compared = self._outside is not None and self._outside.made  # when this trace was looked up
-        if known is None or not (compared or all([c.get() is c for c in known[1]])):
-            contents = [contents_of(x) for x in self.captured]
-            program = Program()
-            given = [program.input(a.shape) for a in self.avals]
-            program.outputs = outputs(self.program, program, [*given, *[program.const(c.frozen) for c in contents]])
-            found = Record(self.name, program, [], self.avals, self.results, self.tree)
-            found.depending(None, self._copies | {id(c.array): (c.array, c.frozen) for c in contents})
-            known = self.derived["settled"] = found, contents
-        return known[0]
-
-
-class Static:
-    """A leaf of a result that is no array."""
-
-    __slots__ = ("value",)
-
-    def __init__(self, value: Any) -> None:
-        self.value = value
-
-
-def filled(results: Sequence[Any], values: Sequence[Any]) -> list[Any]:
-    """The leaves of a result, given those that are arrays."""
-    rest = iter(values)
-    return [r.value if isinstance(r, Static) else next(rest) for r in results]
-
-
-def _array_leaf(x: Any) -> Aval | None:
-    """What is known of a leaf that is an array or a float; None for static leaves."""
-    kind = cast(Any, type(x))
-    if kind is np.ndarray and x.dtype is FLOAT:
-        return Aval(x.shape, FLOAT, False if x.shape else None)
-    if kind is float:
-        return _PYTHON_FLOAT
-    if kind is Traced:
-        return Aval(x.shape, x.dtype, x.weak)
-    if kind is np.float64 or kind is np.float32 or kind is np.float16:
-        return Aval((), x.dtype, False)
-    x = held(x)
-    kind = cast(Any, type(x))
-    like_array = hasattr(kind, "__array__") and hasattr(x, "shape") and not isinstance(x, (np.generic, type))
-    if isinstance(x, np.ndarray) or like_array:
-        if (problem := own_arithmetic(x)) is not None:
-            raise VectorError(f"an argument is {problem}")
-        dtype = getattr(x, "dtype", None)
-        dtype = dtype if isinstance(dtype, np.dtype) else np.asarray(x).dtype
-        if dtype.kind not in "fiub" or (dtype.kind == "f" and dtype.itemsize not in (2, 4, 8)):
-            complex_parts = "complex arrays are not supported: pass real and imaginary parts"
-            advice = complex_parts if dtype.kind == "c" else "use float64, float32 or float16"
-            advice += "" if isinstance(x, np.ndarray) else f", as x.to_numpy(dtype=float) gives of a {kind.__name__}"
-            raise VectorError(f"an argument is an array of {dtype}; {advice}")
-        shape = tuple(cast(Any, x).shape)
-        return Aval(shape, FLOAT if dtype == FLOAT else dtype, False if shape else None)
-    return None
-
-
-_PYTHON_FLOAT = Aval((), FLOAT, True)
-
-
-def _static_key(x: Any) -> Any:
-    """A static value by what it is: arrays and containers by their contents, numbers with their bits."""
-    if isinstance(x, np.ndarray):
-        return (np.ndarray, x.shape, x.dtype.str, x.tobytes()) if x.dtype != object else (object(),)
-    if isinstance(x, float):
-        return (type(x), x.hex())
-    if isinstance(x, (list, tuple)):
-        return (type(x), *[_static_key(v) for v in cast("list[Any]", x)])
-    if isinstance(x, dict):
-        return (dict, *[(_static_key(k), _static_key(v)) for k, v in cast("dict[Any, Any]", x).items()])
-    try:
-        hash(x)
-    except Exception:  # a TypeError as a rule, but a memoryview has a ValueError
-        return (object(),)  # nothing to know it by: traced each time
-    return (type(x), x)
-
-
-class Given:
-    """Arguments taken apart: array leaves, trees, static leaves, and which array leaves belong to which argument."""
-
-    __slots__ = ("arrays", "avals", "key", "kwargs", "leaves", "owners", "point", "trees")
-
-    def __init__(self, args: tuple[Any, ...], kwargs: dict[str, Any], static: frozenset[Any]) -> None:
-        self.leaves: list[list[Any]] = []  # all leaves, argument by argument
-        self.trees: list[Tree] = []
-        self.arrays: list[Any] = []
-        self.avals: list[Aval] = []
-        self.owners: list[list[int]] = []  # positions among the array leaves, argument by argument
-        self.point = True  # whether this is where the function is wanted, not an example of such arguments
-        self.kwargs = tuple(sorted(kwargs))
-        key: list[Any] = [self.kwargs]
-        for name, value in (*enumerate(args), *[(k, kwargs[k]) for k in self.kwargs]):
-            owned: list[int] = []
-            if name in static or (isinstance(name, int) and name - len(args) in static):
-                leaves, tree = [value], (LEAF,)
-                key.append(_static_key(value))
-            else:
-                leaves, tree = ([value], (LEAF,)) if type(value) in _SIMPLE else flatten(value)
-                key.append(tree)
-                for i, x in enumerate(leaves):
-                    aval = _array_leaf(x)
-                    if aval is None:
-                        key.append(_static_key(x))
-                        continue
-                    key.append((aval.shape, aval.dtype, aval.weak))
-                    owned.append(len(self.arrays))
-                    self.arrays.append(x)
-                    self.avals.append(aval)
-                    leaves[i] = aval
-            self.owners.append(owned)
-            self.leaves.append(leaves)
-            self.trees.append(tree)
-        self.key = tuple(key)
-
-    @property
-    def statics(self) -> list[Any]:
-        """The leaves that are no arrays."""
-        return [x for leaves in self.leaves for x in leaves if type(x) is not Aval]
-
-    @property
-    def decides(self) -> bool:
-        """Whether conditions on the arguments can be decided: Note [Guards]."""
-        return self.point and all([x.home.decides for x in self.arrays if type(x) is Traced])
-
-    def rebuilt(self, arrays: Sequence[Any], answered: Any = lambda x: x) -> tuple[list[Any], dict[str, Any]]:
-        """The arguments with other array leaves; the others as `answered` gives them."""
-        rest = iter(arrays)
-        filled = [[next(rest) if type(x) is Aval else answered(x) for x in leaves] for leaves in self.leaves]
-        values = list(map(unflatten, self.trees, filled))
-        count = len(values) - len(self.kwargs)
-        return values[:count], dict(zip(self.kwargs, values[count:], strict=True))
-
-
-_SIMPLE = {float, np.ndarray, np.float64, np.float32, np.float16, Traced}
+from .traces.comparing import comparable, compare, unlike_plain
+from .traces.given import Given
+from .traces.recognised import recall, remember
+from .traces.records import Aval, Record, Static, evaluated, home_of, presented
 
 
 def other(args: tuple[Any, ...]) -> Any:
@@ -306,10 +58,11 @@ class TracedFunction(Remade, Wrapper):
         self._compared: set[Any] = set()  # the kinds of arguments at which it computed what plain Python does
         self.era = object()  # another one after `clear`
         # generated code for the kind of arguments it was last written for
-        self._quick: Callable[[tuple[Any, ...]], Any] = other
+        self.quick: Callable[[tuple[Any, ...]], Any] = other
+        self.directed: dict[Any, Any] = {}  # derivatives in one direction, of small functions
 
     def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
-        found = OTHER if kwargs else self._quick(args)
+        found = OTHER if kwargs else self.quick(args)
         if found is not OTHER:
             return found
         given = Given(args, kwargs, self.static)
@@ -318,9 +71,27 @@ class TracedFunction(Remade, Wrapper):
             record.derived["called"] = later.called(self, given, record)
         run = record.derived.get("called")
         if run is not None and (found := run(args)) is not OTHER:
-            self._quick = run
+            if self.keeps(given):
+                self.quick = self._while_current(run, given)
             return found
         return record.wrap(evaluated(record, given.arrays))
+
+    def _while_current(self, run: Callable[[tuple[Any, ...]], Any], given: Given) -> Callable[[tuple[Any, ...]], Any]:
+        """Generated code that gives OTHER once a name this function closes over means something else."""
+        watched, era = self.watched(given), self.era
+
+        def quick(args: tuple[Any, ...]) -> Any:
+            for holder, name, value in watched:
+                if holder.get(name, MISSING) is not value:
+                    return OTHER
+            return run(args) if self.era is era else OTHER
+
+        return quick
+
+    @property
+    def slots(self) -> int:
+        """Programs of at most so many slots run as generated code."""
+        return tuning.SMALL_PROGRAM_SLOTS
 
     def __get__(self, instance: Any, owner: Any = None) -> Any:
         return self if instance is None else types.MethodType(self, instance)
@@ -358,6 +129,8 @@ class TracedFunction(Remade, Wrapper):
             for pair in some:
                 if pair[0].holds(given.arrays):
                     return pair[0].noted()
+        if known is None and self.recalls(given):
+            return self._records[given.key][0]
         things = list(reached(self.function, *given.statics))
         outside = Outside(things)
         effects = Effects(outside.before)
@@ -385,7 +158,16 @@ class TracedFunction(Remade, Wrapper):
             self._records.move_to_end(given.key)
             if len(self._records) > tuning.TRACES_KEPT:
                 self._compared.discard(self._records.popitem(last=False)[0])
+            if steady and outer is None and not self.static:
+                remember(self.function, given.key, record, rows)
         return record.noted()
+
+    def recalls(self, given: Given) -> bool:
+        """Whether a function that did the same was traced for arguments of this kind; its trace is taken over."""
+        again = None if self.static or inmost() is not None else recall(self.function, given.key)
+        if again is not None:
+            self._records[given.key] = again
+        return again is not None
 
     def _current(self, watched: list[Any]) -> bool:
         """Whether nothing that a trace depends on has changed."""
@@ -399,6 +181,10 @@ class TracedFunction(Remade, Wrapper):
         """Whether there is a trace for all arguments of this kind: functions that draw random numbers, or decide by
         numbers, have none."""
         return given.key in self._records
+
+    def keeps_some(self, given: Given, record: Record) -> bool:
+        """Whether a trace is kept for the arguments of this kind at which its conditions hold."""
+        return any([kept is record for kept, _ in self._guarded.get(given.key, ())])
 
     def watched(self, given: Given) -> list[Any]:
         """What a kept trace depends on: it is out of date once `holder.get(name)` is another object."""
@@ -414,6 +200,7 @@ class TracedFunction(Remade, Wrapper):
         self._records.clear()
         self._guarded.clear()
         self._compared.clear()
+        self.directed.clear()
         self.era = object()
 
     def record_at(self, spaces: Sequence[Space]) -> tuple[Record, Given]:
@@ -468,10 +255,9 @@ def _traced(
 ) -> Record:
     """`whole_numbers`: integers in its result are arrays, no structure. `outside`: what it can reach. `arrays`: what it
     makes of arrays from outside may be written to."""
-    from ..tracing.rules.all_rules import load_rules
+    from ..tracing.rules import all_rules as all_rules  # enters them
     from .versions.answering import answering
 
-    load_rules()
     with Trace(name, outside, branch) as trace:
         slots, trace.given, trace.decides = [trace.input(a.shape) for a in given.avals], given.arrays, given.decides
         traced = [Traced(trace, s, a.dtype, a.weak) for s, a in zip(slots, given.avals, strict=True)]
@@ -506,11 +292,6 @@ def _traced(
     return record.depending(trace.outside, trace.copies)
 
 
-def presented(result: Any) -> Any:
-    """Linear maps in a result stand for their matrices."""
-    return result.to_dense() if hasattr(result, "to_dense") and hasattr(result, "codomain") else result
-
-
 def _result_leaf(x: Any, trace: Trace) -> Any:
     x = presented(x)
     if type(x) in MASKED:
@@ -532,64 +313,6 @@ def _result_leaf(x: Any, trace: Trace) -> Any:
         if array.dtype.kind in "fiub":
             return lifted(x, trace)
     return Static(x)
-
-
-def evaluated(record: Record, leaves: Sequence[Any]) -> list[Any]:
-    """The outputs of a trace at array leaves, traced where an argument or something captured is."""
-    home = home_of(record, leaves)
-    if home is None:
-        given = numbers_of([*leaves, *record.captured])
-        found = outputs(runnable(record.program), MULTIPLIED, given)
-        guard(lambda: record.program, given, found)
-        return owned(found, record.outputs, record.held, [*leaves, *given])
-    return written(record.program, record, leaves, home, record.outputs)
-
-
-def own(x: Any, aval: Aval, shared: bool = False) -> Any:
-    """A result in its type, which the caller may keep and write to; `shared` says that somebody else holds it."""
-    value = dense(x)
-    if not aval.shape:
-        scalar = np.asarray(value, aval.dtype)[()]
-        if aval.weak == INTEGER:
-            return int(scalar)
-        return float(scalar) if aval.weak or aval.dtype is FLOAT else scalar
-    return buffers.handed(np.asarray(value, aval.dtype), shared)
-
-
-def owned(values: Sequence[Any], avals: Sequence[Aval], held: set[int], given: Sequence[Any] = ()) -> list[Any]:
-    """Results for the caller: what an argument, a constant, a coefficient or another result is too is copied."""
-    taken = held | {id(x if isinstance(x, (np.ndarray, float)) else np.asarray(x)) for x in given}
-    found: list[Any] = []
-    for x, a in zip(values, avals, strict=True):
-        value = dense(x)
-        found.append(own(value, a, id(value) in taken))
-        taken.add(id(found[-1]))
-    return found
-
-
-def home_of(record: Record, leaves: Sequence[Any]) -> Trace | None:
-    """The trace that a computation belongs to, if any."""
-    return innermost((*leaves, *record.captured))
-
-
-def written(program: Program, record: Record, leaves: Sequence[Any], home: Trace, avals: Sequence[Aval]) -> list[Any]:
-    """A program written into a trace: its outputs as traced arrays. See Note [Numbers] in symbolic.py."""
-    slots = [slot_of(home, x, x.dtype if hasattr(x, "dtype") else FLOAT) for x in (*leaves, *record.captured)]
-    found = outputs(program, home, slots)
-    kinds = [a.weak if a.weak == INTEGER else True for a in avals]
-    return [typed(Traced(home, s, a.dtype, a.weak), k) for s, a, k in zip(found, avals, kinds, strict=True)]
-
-
-def result_space(name: str, results: Sequence[Any], tree: Tree, what: str) -> Space:
-    """The space of a function's result; integers and the like have none."""
-    for r in results:
-        if isinstance(r, Static):
-            aux = f"{what} needs real numbers (has_aux=True lets f return more)"
-            raise SpaceError(f"{name} returns {describe(r.value)}, which is not a vector; {aux}")
-        if r.dtype.kind != "f":
-            real = f"{what} needs real numbers{hint(np.zeros(1, r.dtype))}"
-            raise SpaceError(f"{name} returns an array of {r.dtype}; {real}")
-    return tree_space(tree, [real_space(r.shape) for r in results])
 
 
 @lru_cache(maxsize=1024)

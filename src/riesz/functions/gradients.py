@@ -37,9 +37,16 @@ def grad(
     has_aux: bool = False,
     space: Space | None = None,
     factored: bool = False,
+    manifold: Any = None,
 ) -> Callable[..., Any]: ...
 def grad(
-    f: Any, argnums: Any = None, *, has_aux: bool = False, space: Space | None = None, factored: bool = False
+    f: Any,
+    argnums: Any = None,
+    *,
+    has_aux: bool = False,
+    space: Space | None = None,
+    factored: bool = False,
+    manifold: Any = None,
 ) -> Any:
     """∇f, the gradient of a function into ℝ: the Riesz representative of f'(x) in the inner product of f's domain.
 
@@ -47,7 +54,8 @@ def grad(
     `space` gives the domain another inner product. With `has_aux`, f gives (value, aux) and ∇f (gradient, aux).
     With `factored`, its arrays are not multiplied out: Σ u ⊗ v for matrices, a few rows for gathers (see `Factored`).
     An array that holds one number, of shape (1,) or (1, 1), is that number; of functions with larger results take
-    `jacobian`.
+    `jacobian`. With `manifold` (of `rz.manifolds`, or a tree of them like x) it is the Riemannian gradient in the first
+    argument, a vector of the tangent space at x.
 
     >>> import numpy as np, riesz as rz
     >>> rz.grad(lambda x: np.sum(x ** 3))(np.array([1.0, 2.0]))
@@ -57,6 +65,10 @@ def grad(
     >>> rz.grad(f)((2.0, 5.0))[0]
     5.5
     """
+    if manifold is not None:
+        from .on_manifolds import on_manifold
+
+        return on_manifold(grad, f, argnums, manifold, has_aux=has_aux)
     return GradientAlone(f, argnums, has_aux, space, factored)
 
 
@@ -72,9 +84,16 @@ def value_and_grad(
     has_aux: bool = False,
     space: Space | None = None,
     factored: bool = False,
+    manifold: Any = None,
 ) -> Callable[..., tuple[Any, Any]]: ...
 def value_and_grad(
-    f: Any, argnums: Any = None, *, has_aux: bool = False, space: Space | None = None, factored: bool = False
+    f: Any,
+    argnums: Any = None,
+    *,
+    has_aux: bool = False,
+    space: Space | None = None,
+    factored: bool = False,
+    manifold: Any = None,
 ) -> Any:
     """A function that gives f(x) and ∇f(x) = f'(x)*(1); see `grad`. With `has_aux`, f gives (value, aux), and so does
     the first component.
@@ -83,6 +102,10 @@ def value_and_grad(
     >>> rz.value_and_grad(lambda x: x**2)(3.0)
     (9.0, 6.0)
     """
+    if manifold is not None:
+        from .on_manifolds import on_manifold
+
+        return on_manifold(value_and_grad, f, argnums, manifold, has_aux=has_aux)
     return Gradient(f, argnums, has_aux, space, factored)
 
 

@@ -3,25 +3,32 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Literal, overload
+from copy import copy
+from typing import Any, Literal, cast, overload
 
 import numpy as np
 
 from ..calculus.derive import affine_program, lower
 from ..errors import SpaceError
-from ..maps.instances import Instance, kept
+from ..maps.instances import Instance, held, kept
 from ..maps.leaves import IN_TRACES, any_traced, fixed, opened, traced_space
 from ..maps.linear_map import LinearMap
+from ..ops.number_domains import OTHER
 from ..programs.program import Program
+from ..runtime import later
 from ..runtime.warnings_off import quietly
 from ..spaces.space import R, Space, space_of
 from ..terms.bilinear import Inner, Section
 from ..terms.open import frozen
 from ..terms.term import Term
+from ..tracing.surroundings.outside import OUTSIDE
+from ..tracing.surroundings.watching import MISSING
+from ..tracing.trace import inmost
+from ..tracing.traced import FLOAT
 from .calling import differentiable
 from .function_types import AnyFunction, Argnums
 from .point_protocol import AnyPoint
-from .points import point
+from .points import FunctionPoint, point
 from .remade import DerivedFunction
 
 
@@ -53,18 +60,35 @@ def linearize_adjoint(f: AnyFunction, *args: Any, space: Space | None = None, **
 
 @overload
 def jacobian(
-    f: AnyFunction, argnums: Argnums = None, *, has_aux: Literal[False] = False, space: Space | None = None
+    f: AnyFunction,
+    argnums: Argnums = None,
+    *,
+    has_aux: Literal[False] = False,
+    space: Space | None = None,
+    manifold: Any = None,
+    into: Any = None,
 ) -> Callable[..., LinearMap]: ...
 @overload
 def jacobian(
     f: AnyFunction, argnums: Argnums = None, *, has_aux: Literal[True], space: Space | None = None
 ) -> Callable[..., tuple[LinearMap, Any]]: ...
-def jacobian(f: Any, argnums: Argnums = None, *, has_aux: bool = False, space: Space | None = None) -> Any:
+def jacobian(
+    f: Any,
+    argnums: Argnums = None,
+    *,
+    has_aux: bool = False,
+    space: Space | None = None,
+    manifold: Any = None,
+    into: Any = None,
+) -> Any:
     """f', the derivative as a function that gives LinearMaps.
 
     Of several arguments it is the derivative in the first, or in those numbered by `argnums`, as in JAX. A combinator
     has one argument, an element of its domain: `f(x, y)` is f((x, y)), given by components, and is differentiated in x;
     `f((x, y))` in all of it.
+
+    With `manifold` (of `rz.manifolds`, or a tree of them) it is a map from the tangent space at x, the derivative of
+    f(retract(x, v)) in v; `into`: a manifold that f ends on, then it ends in the tangent space at f(x).
 
     >>> import riesz as rz, numpy as np
     >>> x = rz.proj
@@ -76,25 +100,42 @@ def jacobian(f: Any, argnums: Argnums = None, *, has_aux: bool = False, space: S
     array([[ 1.],
            [-2.]])
     """
+    if manifold is not None:
+        from .on_manifolds import on_manifold
+
+        return on_manifold(jacobian, f, argnums, manifold, into=into, has_aux=has_aux)
     return Maps("jacobian", f, argnums, has_aux, space)
 
 
 @overload
 def hessian(
-    f: AnyFunction, argnums: Argnums = None, *, has_aux: Literal[False] = False, space: Space | None = None
+    f: AnyFunction,
+    argnums: Argnums = None,
+    *,
+    has_aux: Literal[False] = False,
+    space: Space | None = None,
+    manifold: Any = None,
 ) -> Callable[..., LinearMap]: ...
 @overload
 def hessian(
     f: AnyFunction, argnums: Argnums = None, *, has_aux: Literal[True], space: Space | None = None
 ) -> Callable[..., tuple[LinearMap, Any]]: ...
-def hessian(f: Any, argnums: Argnums = None, *, has_aux: bool = False, space: Space | None = None) -> Any:
-    """∇²f, the derivative of the gradient, as a function that gives LinearMaps V ⊸ V; `argnums` as for `jacobian`.
+def hessian(
+    f: Any, argnums: Argnums = None, *, has_aux: bool = False, space: Space | None = None, manifold: Any = None
+) -> Any:
+    """∇²f, the derivative of the gradient, as a function that gives LinearMaps V ⊸ V; `argnums` as for `jacobian`. With
+    `manifold`, the Hessian of f(retract(x, v)) in v at 0: the Riemannian Hessian of the connection that
+    `manifold.connection` names.
 
     >>> import riesz as rz
     >>> rz.hessian(rz.proj(0) * rz.proj(1))((2.0, 3.0)).to_dense()
     array([[0., 1.],
            [1., 0.]])
     """
+    if manifold is not None:
+        from .on_manifolds import on_manifold
+
+        return on_manifold(hessian, f, argnums, manifold, has_aux=has_aux)
     return Maps("hessian", f, argnums, has_aux, space)
 
 
@@ -129,21 +170,72 @@ class Maps(DerivedFunction):
     def __init__(self, what: str, f: Any, argnums: Any, has_aux: bool, space: Space | None) -> None:
         self.what, self.argnums, self.has_aux, self.space = what, argnums, has_aux, space
         super().__init__(differentiable(f))
+        self._again: MapsOfAKind | None = None
 
     def recipe(self) -> Any:
         return Maps, (self.what, self.function, self.argnums, self.has_aux, self.space)
 
     def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
+        again = self._again
+        if again is not None and not kwargs and (found := again.at(args)) is not None:
+            return found
         argnums = 0 if self.argnums is None else self.argnums
         jacobian = self.what == "jacobian"
         why = "a derivative" if jacobian else "a Hessian"
         at = point(self.function, args, kwargs, argnums, self.space, self.has_aux, why)
         if not self.has_aux:
-            return derivative_at(at) if jacobian else hessian_at(at)
+            make = derivative_at if jacobian else hessian_at
+            steady = not kwargs and isinstance(at, FunctionPoint) and not at.record.captured
+            found = make(at)
+            self._again = MapsOfAKind.after(at, found, make) if steady and isinstance(at, FunctionPoint) else None
+            return found
         if not jacobian:
             return hessian_at(at), at.wrap(at.value())[1]
         y, L = linearized(at)
         return L, y[1]
+
+
+class MapsOfAKind:
+    """The maps of a function at points of one kind, once there is one: another has other numbers, and nothing else."""
+
+    def __init__(self, at: FunctionPoint, first: LinearMap, make: Callable[[AnyPoint], LinearMap], opened: Any) -> None:
+        self._at, self._make, self._opened = copy(at), make, opened
+        self._watched, self._era = at.function.watched(at.given), at.function.era
+        self._at.given = cast(Any, None)  # its arrays are those of the first point
+        names = ("domain", "codomain", "dtype", "facts", "simplified", "leaves", "_adjoint", "_transpose")
+        self._same = {name: getattr(first, name) for name in names} | {"_codes": {}}
+
+    @classmethod
+    def after(cls, at: FunctionPoint, first: LinearMap, make: Callable[[AnyPoint], LinearMap]) -> MapsOfAKind | None:
+        """What is learned from the first map; None where another trace may be due at the next point."""
+        if first.leaves is not None or at.reordered:
+            return None
+        opened = later.leaves_of(at.function, at.given, at.record)
+        return None if opened is None else cls(at, first, make, opened)
+
+    def at(self, args: tuple[Any, ...]) -> LinearMap | None:
+        """The map at other arguments; None where they are of another kind, or something has changed."""
+        owner = self._at.function
+        if owner.era is not self._era or inmost() is not None or OUTSIDE.get() is not None:
+            return None
+        for holder, name, value in self._watched:
+            if holder.get(name, MISSING) is not value:
+                return None
+        leaves = self._opened(args)
+        if leaves is OTHER:
+            return None
+        found = object.__new__(LinearMap)
+        mine, parts = tuple(held(leaves)), found.__dict__
+        parts.update(self._same)
+        parts["_point"], parts["_solvers"] = mine, {}
+        parts["_written"] = lambda: self._ordinary(mine).__dict__["_written"]()
+        parts["_instance"] = lambda: self._ordinary(mine).__dict__["_instance"]()
+        return found
+
+    def _ordinary(self, leaves: tuple[Any, ...]) -> LinearMap:
+        at = copy(self._at)
+        at.leaves = list(leaves)
+        return self._make(at)
 
 
 def linearized(at: AnyPoint, keep: bool = True) -> tuple[Any, LinearMap]:
@@ -169,7 +261,8 @@ def hessian_at(at: AnyPoint) -> LinearMap:
             return kept(affine_program(gradient, at.leaves, at.moving)[1])
 
     facts = ("symmetric",) if at.domain.plain else ()
-    dtype = np.result_type(np.float32, at.gradient_dtype)  # as of all maps
+    dtype = at.gradient_dtype
+    dtype = dtype if dtype is FLOAT else np.result_type(np.float32, dtype)  # as of all maps
     return at.linear_map("∇²f", at.domain, dtype, written, at.second, facts)
 
 

@@ -20,6 +20,7 @@ from ..maps.leaves import IN_TRACES
 from ..maps.linear_map import LinearMap
 from ..programs.passes.fusing import in_order
 from ..programs.program import Constant, Program, outputs
+from ..programs.sub_programs import Loop
 from ..spaces.layout import INVERSE
 from ..spaces.space import Copower, R, Space
 from ..tracing.traced import Trace
@@ -97,10 +98,10 @@ class AnyPoint(Protocol):
 
     def known(self, what: Any, make: Callable[[], Any]) -> Any:
         """What is made once for each program and choice of arguments."""
-        key = what, tuple(self.moving), self.main
-        if key not in self.derived:
-            self.derived[key] = make()
-        return self.derived[key]
+        key, derived = (what, tuple(self.moving), self.main), self.derived
+        if key not in derived:
+            derived[key] = make()
+        return derived[key]
 
     def affine(self, keep: bool = True) -> tuple[list[Any], Program]:
         """f^[1]: the outputs, and f'(x) as a linear program with its numbers. In a trace that is empty: maps are
@@ -122,8 +123,12 @@ class AnyPoint(Protocol):
 
     def gradient(self) -> Program:
         """∇f as a program."""
-        both = self.both()
-        return self.known(("∇f", self.domain), lambda: both.prune(both.inputs, both.outputs[self.main :]))
+
+        def made() -> Program:
+            both = self.both()
+            return both.prune(both.inputs, both.outputs[self.main :])
+
+        return self.known(("∇f", self.domain), made)
 
     def instance(self) -> Instance:
         """f' at this point, as an instance of its family."""
@@ -156,13 +161,20 @@ class AnyPoint(Protocol):
             if key not in tried:
                 written = written()
                 tried.add(key)
-        return LinearMap(self.domain, codomain, written, dtype, instance, facts)
+        found = LinearMap(self.domain, codomain, written, dtype, instance, facts)
+        found.rolled = any([isinstance(op, Loop) for op in self.program().ops])
+        return found
+
+
+def one_number(W: Space) -> bool:
+    """Whether a space is ℝ, or of arrays that hold one number, of shape (1,) or (1, 1)."""
+    return W is R or (W.dim == 1 and W.plain and isinstance(W, Copower) and W.base is R)
 
 
 def into_reals(at: AnyPoint) -> None:
-    """Gradients are of functions into ℝ; an array that holds one number, of shape (1,) or (1, 1), is that number."""
+    """Gradients are of functions into ℝ."""
     W = at.codomain
-    if W is not R and not (W.dim == 1 and W.plain and isinstance(W, Copower) and W.base is R):
+    if not one_number(W):
         advice = "jacobian takes any codomain, np.sum makes one number"
         raise SpaceError(f"a gradient needs a function into ℝ; {at.name} ends in {W} ({advice})")
 

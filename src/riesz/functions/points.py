@@ -10,7 +10,7 @@ from typing import Any, cast
 
 import numpy as np
 
-from ..calculus.derive import lower
+from ..calculus.derive import derive_program, lower, transpose_linear
 from ..calculus.domain_check import guard
 from ..calculus.interpretation.interpret import interpret
 from ..calculus.interpretation.value_trees import leaves_of
@@ -30,9 +30,11 @@ from ..tracing.argument_trees import LEAF, Container, Tree, first_part, flatten,
 from ..tracing.surroundings.watching import Cell
 from ..tracing.trace import Trace, derivatives_here
 from ..tracing.traced import FLOAT, innermost
-from . import function as traces
-from .function import Aval, Given, Record, TracedFunction, in_containers, owned
+from .function import TracedFunction, as_function, in_containers
 from .point_protocol import EACH, AnyPoint, argument_numbers, in_turn
+from .traces import records
+from .traces.given import Given
+from .traces.records import Aval, Record, owned
 
 
 class TermPoint(AnyPoint):
@@ -218,7 +220,7 @@ class FunctionPoint(AnyPoint):
         self.trees = [given.trees[i] for i in chosen]
         self.avals = [given.avals[k] for i in chosen for k in given.owners[i]]
         self._order: Sequence[int] = range(len(self.leaves))
-        if any([i > j for i, j in pairwise(chosen)]):
+        if len(chosen) > 1 and any([i > j for i, j in pairwise(chosen)]):
             self._reorder([k for i in chosen for k in given.owners[i]])
         self.owned = [self.owners[i] for i in chosen]
         self.moving = [False] * (len(self.leaves) + len(self.record.captured))
@@ -230,8 +232,8 @@ class FunctionPoint(AnyPoint):
         self.domain = _fitting(spaces[0] if self.single else direct_sum(*spaces), space)
         self.main, self.main_tree, self.aux_tree = _aux(self.record, has_aux)
         self.has_aux = has_aux
-        self.codomain = traces.result_space(f.name, self.record.results[: self.main], self.main_tree, what)
-        self.home: Trace | None = traces.home_of(self.record, self.leaves)
+        self.codomain = records.result_space(f.name, self.record.results[: self.main], self.main_tree, what)
+        self.home: Trace | None = records.home_of(self.record, self.leaves)
 
     def _reorder(self, moving: list[int]) -> None:
         """argnums=(1, 0): the leaves differentiated in come in the order asked for."""
@@ -240,6 +242,16 @@ class FunctionPoint(AnyPoint):
         self.leaves = [self.leaves[k] for k in order]
         where = {k: at for at, k in enumerate(order)}
         self.owners = [[where[k] for k in owned] for owned in self.owners]
+
+    @property
+    def order(self) -> Sequence[int]:
+        """The leaves of the arguments in the order of the program's inputs."""
+        return self._order
+
+    @property
+    def reordered(self) -> bool:
+        """Whether that is another order."""
+        return type(self._order) is not range
 
     @property
     def name(self) -> str:
@@ -277,10 +289,10 @@ class FunctionPoint(AnyPoint):
 
     def gradient_value(self) -> Any:
         assert self.home is not None
-        return self.presented(traces.written(self.gradient(), self.record, self.leaves, self.home, self.avals))
+        return self.presented(records.written(self.gradient(), self.record, self.leaves, self.home, self.avals))
 
     def value(self) -> list[Any]:
-        return traces.evaluated(self.record, self.leaves)
+        return records.evaluated(self.record, self.leaves)
 
     def wrap(self, values: list[Any], held: set[int] | None = None) -> Any:
         if self.home is None:
@@ -288,7 +300,7 @@ class FunctionPoint(AnyPoint):
         main = self.main_value(values)
         if not self.has_aux:
             return main
-        return main, unflatten(self.aux_tree, traces.filled(self.record.results[self.main :], values[self.main :]))
+        return main, unflatten(self.aux_tree, records.filled(self.record.results[self.main :], values[self.main :]))
 
     def main_value(self, leaves: Sequence[Any]) -> Any:
         return unflatten(self.main_tree, list(leaves[: self.main]))
@@ -296,7 +308,8 @@ class FunctionPoint(AnyPoint):
     @property
     def dtype(self) -> Any:
         """float32 where all arguments and results are, or less: SciPy's sparse matrices know no float16."""
-        return np.result_type(np.float32, _common(self.avals, self.record.outputs[: self.main]))
+        found = _common(self.avals, self.record.outputs[: self.main])
+        return found if found is FLOAT else np.result_type(np.float32, found)
 
     @property
     def gradient_dtype(self) -> Any:
@@ -325,11 +338,23 @@ class FunctionPoint(AnyPoint):
         return partial(_pulled, L, self.avals, self._arguments)
 
     def code(self) -> Any:
-        """Of a small function, once for each trace."""
+        """Of a small function, once for each trace: generated code, the rows it depends on, as `watched` has them, the
+        era it belongs to, and the function that says which era it is."""
         if self.has_aux or self.home is not None or not self.leaves:
             return None
-        make = lambda: later.graded(self.function, self.given, self.record, self._both)  # noqa: E731
-        return self.known(("code", self.single, self.domain), make)
+        f = self.function
+        make = lambda: later.graded(f, self.given, self.record, self._both)  # noqa: E731
+        run = self.known(("code", self.single, self.domain), make)
+        return None if run is None else (run, f.watched(self.given), f.era, f)
+
+    def pulled(self, cotangents: Sequence[Aval]) -> Record:
+        """(x, w) ↦ f'(x)*(w) as a trace, of leaves."""
+        inner = transpose_linear(
+            self.known("f'", lambda: derive_program(self.plain, self.moving).derivative), len(self.leaves)
+        )
+        leaves, tree = flatten(self.presented(self.avals))
+        avals = [*[self.record.avals[k] for k in self._order], *cotangents]
+        return Record(f"vjp({self.name})", inner, [], avals, leaves, tree)
 
     def _both(self) -> Record:
         """Value and gradient as one trace, of the arguments as they were given."""
@@ -453,4 +478,4 @@ def point(
         if kwargs:
             raise SpaceError(f"a combinator takes its arguments by position; got {', '.join(kwargs)}=…")
         return TermPoint(f, args, argnums, space, has_aux)
-    return FunctionPoint(traces.as_function(f), args, kwargs, argnums, space, has_aux, what)
+    return FunctionPoint(as_function(f), args, kwargs, argnums, space, has_aux, what)

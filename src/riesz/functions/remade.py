@@ -3,7 +3,6 @@ what they keep."""
 
 from __future__ import annotations
 
-import copy
 import importlib
 import inspect
 import pickle
@@ -37,7 +36,9 @@ class Remade:
 
     def __deepcopy__(self, memo: Any) -> Any:
         make, parts = self.recipe()
-        return make(*copy.deepcopy(parts, memo))
+        from copy import deepcopy
+
+        return make(*deepcopy(parts, memo))
 
 
 class DerivedFunction(Remade, Wrapper):

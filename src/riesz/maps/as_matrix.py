@@ -141,8 +141,10 @@ class AsMatrix(Structured):
         kind = np.result_type(np.float32, np.dtype(str(matrix.dtype)))
         return self._from_code(code_of(matrix), domain, codomain, facts, kind)
 
-    def _summand(self, other: Any) -> LinearMap:
+    def summand(self, other: Any) -> LinearMap:
         """What is added to this map, as one between the same spaces."""
+        if hasattr(other, "beside"):
+            return other.beside(self)
         if isinstance(other, Arrow):
             if not isinstance(other, Term):
                 alike = self.domain.unweighted is self.codomain.unweighted

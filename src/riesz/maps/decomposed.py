@@ -22,6 +22,9 @@ if TYPE_CHECKING:
     from .solvers.factorised import Solver
 
 
+_DIAGONAL = ("diagonal", "identity")
+
+
 class Slogdet(NamedTuple):
     """The sign of a determinant, and the logarithm of its size."""
 
@@ -200,8 +203,8 @@ class Decomposed(AsMatrix):
         [[0.0, 0.0], [0.0, 0.5]]
         """
         if self.leaves is not None:
-            matrix = self.leaves.arrays.linalg.pinv(self.to_dense())
-            return self._from_code(lambda x: matrix @ x, self.codomain, self.domain)
+            code = self.leaves.pseudoinverse(cast(Any, self))
+            return self._from_code(code, self.codomain, self.domain)
         from .solvers.factorised import NotFinite
 
         try:
@@ -231,6 +234,8 @@ class Decomposed(AsMatrix):
         """
         self._symmetric("eigvalsh")
         if self.leaves is not None:
+            if self.structure.kind in _DIAGONAL:
+                return self.leaves.arrays.sort(self.diagonal())
             return self.leaves.arrays.linalg.eigvalsh(self.to_dense())
         from .solvers.spectra import eigenvalues
 
@@ -248,10 +253,19 @@ class Decomposed(AsMatrix):
         """
         self._symmetric("eigh")
         if self.leaves is not None:
-            if k is not None:
-                raise cast(Any, self)._numbers_for("L.eigh(k)")
-            w, V = self.leaves.arrays.linalg.eigh(self.to_dense())
-            return Eigh(w, self._from_code(lambda x: V @ x, flat_space(len(self)), self.domain))
+            _count(k, len(self), "eigenvalues")
+            if k is None and self.structure.kind in _DIAGONAL:
+                d = self.diagonal()
+                order = self.leaves.arrays.argsort(d)
+                back = self.leaves.arrays.argsort(order)
+                return Eigh(d[order], self._from_code(lambda x: x[back], flat_space(len(self)), self.domain))
+            kind = self.leaves
+            w, V = (
+                kind.arrays.linalg.eigh(self.to_dense())
+                if k is None
+                else kind.some_pairs(cast(Any, self), "eigh", k, which)
+            )
+            return Eigh(w, self._from_code(lambda x: V @ x, flat_space(w.shape[0]), self.domain))
         from .solvers import spectra
 
         _count(k, len(self), "eigenvalues")
@@ -300,10 +314,13 @@ class Decomposed(AsMatrix):
         (array([4., 3.]), True)
         """
         if self.leaves is not None:
-            if k is not None:
-                raise cast(Any, self)._numbers_for("L.svd(k)")
-            u, s, vt = self.leaves.arrays.linalg.svd(self.to_dense(), full_matrices=False)
-            few = flat_space(min(self.shape))
+            _count(k, min(self.shape), "singular values")
+            if k is None:
+                u, s, vt = self.leaves.arrays.linalg.svd(self.to_dense(), full_matrices=False)
+            else:
+                s, both = self.leaves.some_pairs(cast(Any, self), "svd", k, "LM")
+                u, vt = both[: self.shape[0]] * np.sqrt(2.0), both[self.shape[0] :].T * np.sqrt(2.0)
+            few = flat_space(s.shape[0])
             return Svd(
                 self._from_code(lambda x: u @ x, few, self.codomain),
                 s,
@@ -370,6 +387,9 @@ class Decomposed(AsMatrix):
         """
         self._symmetric("cholesky")
         if self.leaves is not None:
+            if self.structure.kind in _DIAGONAL:
+                root = self.leaves.arrays.sqrt(self.diagonal())
+                return self._from_code(lambda x: root * x, self.domain, self.codomain)
             matrix = self.leaves.arrays.linalg.cholesky(self.to_dense())
             return self._from_code(lambda x: matrix @ x, self.domain, self.codomain)
         from .solvers.spectra import cholesky_code
@@ -388,6 +408,9 @@ class Decomposed(AsMatrix):
         self._symmetric("sqrt")
         facts = ("symmetric", "definite")
         if self.leaves is not None:
+            if self.structure.kind in _DIAGONAL:
+                root = self.leaves.arrays.sqrt(self.diagonal())
+                return self._from_code(lambda x: root * x, self.domain, self.codomain, facts)
             w, v = self.leaves.arrays.linalg.eigh(self.to_dense())
             root = (v * self.leaves.arrays.sqrt(w)) @ v.T
             return self._from_code(lambda x: root @ x, self.domain, self.codomain, facts)

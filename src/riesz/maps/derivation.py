@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from ..calculus.derive import Derivative, derive_program, lower, weighted_adjoint
 from ..calculus.linearity import specialised
-from ..errors import SpaceError
 from ..ops.number_domains import NUMBERS
 from ..ops.op import Reduction, contraction
 from ..programs.passes.fusing import runnable
@@ -27,6 +26,9 @@ from .leaves import IN_TRACES, any_traced, fixed, opened, present, written
 from .linear_map import LinearMap, as_element
 from .structured import Shown
 
+if TYPE_CHECKING:
+    from ..forms.closed_form import ClosedForm
+
 Names = tuple[str, ...] | None
 Arrays = Callable[[Sequence[Any]], tuple[tuple[str, Any], ...]] | None
 
@@ -39,6 +41,7 @@ class Family(Shown):
     """
 
     _arrays: Arrays = None
+    mirror: Family | None = None  # the derivative, of an adjoint: its picture is the mirror image
 
     def __init__(
         self, program: Program, point: Space, domain: Space, codomain: Space, names: Names = None, arrays: Arrays = None
@@ -53,7 +56,7 @@ class Family(Shown):
         leaves = fixed(opened(self.point, value)) if traced else frozen(self.point.open(value))
 
         def instance() -> Instance:
-            return Instance(self.program, leaves, () if self._arrays is None else self._arrays(leaves))
+            return Instance(self.program, leaves, self.captured(leaves))
 
         def there() -> Program:
             with quietly():
@@ -62,6 +65,10 @@ class Family(Shown):
         if traced:
             return LinearMap(self.domain, self.codomain, None, instance=instance, leaves=IN_TRACES)
         return LinearMap(self.domain, self.codomain, there, instance=instance)
+
+    def captured(self, point: Sequence[Any]) -> tuple[tuple[str, Any], ...]:
+        """Arrays with the names they have outside, the leaves of a point among them."""
+        return () if self._arrays is None else self._arrays(point)
 
     def __getstate__(self) -> Any:
         return {**self.__dict__, "_arrays": None}  # captured arrays lose their names
@@ -83,7 +90,7 @@ def map_of_entries(rows: Any, columns: Any, data: Any, shape: tuple[int, int]) -
     return found
 
 
-class Value:
+class Value(Shown):
     """A function as a program. `value(x)` evaluates it; `len` counts steps."""
 
     def __init__(self, program: Program, domain: Space, codomain: Space, names: Names = None) -> None:
@@ -97,14 +104,8 @@ class Value:
         found = outputs(runnable(self.program), NUMBERS, leaves)
         return self.codomain.wrap(found, self.program.held | {id(x) for x in leaves})
 
-    def __bool__(self) -> bool:
-        return True
-
     def __len__(self) -> int:
         return len(self.program)
-
-    def __repr__(self) -> str:
-        return later.text(self)
 
 
 class Origin(NamedTuple):
@@ -121,6 +122,8 @@ class Derivation(Shown):
 
     `D.derivative(x)` and `D.adjoint(x)` are the LinearMaps f'(x) and f'(x)*; `D(x)` is (f(x), f'(x)).
     """
+
+    _at = _adjoint_at = None  # pickles of families of version 0.1 ask for them
 
     def __init__(
         self, term: Term, names: Names = None, arrays: Arrays = None, source: Any = None, spaces: tuple[Space, ...] = ()
@@ -146,45 +149,42 @@ class Derivation(Shown):
         V, W = self.function.domain, self.function.codomain
         transpose = self.programs.adjoint
         program = transpose if V.plain and W.plain else weighted_adjoint(transpose, len(V.leaves), V, W)
-        return Family(program, V, W, V, self.names, self._arrays)
+        found = Family(program, V, W, V, self.names, self._arrays)
+        found.mirror = self.derivative if V.plain and W.plain else None
+        return found
 
     def origin(self) -> Origin:
         """What was derived, for closed forms."""
         return self._origin
 
     @cached_property
-    def gradient(self) -> Any:
+    def gradient(self) -> ClosedForm:
         """∇f as a closed form, for functions into ℝ; a tuple of one for each of several arguments."""
         return later.closed_form("gradient", self)
 
     @cached_property
-    def jacobian(self) -> Any:
+    def jacobian(self) -> ClosedForm:
         """f' as a closed form."""
         return later.closed_form("jacobian", self)
 
     @cached_property
-    def hessian(self) -> Any:
+    def hessian(self) -> ClosedForm:
         """∇²f as a closed form, for functions into ℝ."""
         return later.closed_form("hessian", self)
 
-    def show(self, notation: str = "matrix") -> str:
-        """In matrix notation, as a textbook writes it, or in the combinators of the paper."""
-        if notation == "paper":
-            return later.text(self)
-        if notation != "matrix":
-            raise SpaceError(f"show({notation!r}): the notations are 'matrix' and 'paper'")
-        kind = "gradient" if self.function.codomain.dim == 1 else "jacobian"
-        return repr(getattr(self, kind))
-
     @property
-    def hvp(self) -> Any:
+    def hvp(self) -> Callable[..., Any]:
         """(x, v) ↦ ∇²f(x) v."""
         return later.product_with_hessian(self)
 
     def __getstate__(self) -> Any:
         kept: dict[str, Any] = {name: getattr(self, name) for name in ("function", "names", "programs")}
         # captured arrays lose their names; a Python function is its term from then on
-        return {**kept, "_arrays": None, "_origin": Origin(self.function, self._origin.spaces, {})}
+        return {**kept, "_arrays": None, "_origin": Origin(self.function, (self.function.domain,), {})}
+
+    def __setstate__(self, state: Any) -> None:
+        origin = Origin(state["function"], (state["function"].domain,), {})  # there was none in version 0.1
+        self.__dict__.update({"_origin": origin, **state})
 
     @property
     def size(self) -> int:

@@ -5,7 +5,7 @@ Traced arrays may belong to several traces. The innermost one among the leaves o
 traces around it are captured, others are refused (`slot_of`).
 """
 
-# pyright: reportUnknownVariableType=false
+# pyright: reportUnknownVariableType=false, reportUnknownLambdaType=false
 from __future__ import annotations
 
 from collections.abc import Sequence
@@ -128,6 +128,15 @@ class Leaves:
             return (right.T / L.diagonal()).T
         return self.arrays.linalg.solve(L.to_dense(), right)
 
+    def pseudoinverse(self, L: LinearMap) -> Any:
+        """x ↦ L⁺x on coordinates, as code."""
+        matrix = self.arrays.linalg.pinv(L.to_dense())
+        return lambda x: matrix @ x
+
+    def some_pairs(self, L: LinearMap, what: str, k: int, which: str) -> tuple[Any, Any]:
+        """k eigenvalues or singular values, and vectors as columns; of svd left above right, both divided by √2."""
+        raise self.refusal(f"L.{what}(k)")
+
     def flat(self, value: Any, lead: tuple[int, ...] = ()) -> Any:
         """The coordinates of a value on one axis, after leading ones."""
         xp = self.arrays
@@ -172,6 +181,18 @@ class TracedLeaves(Leaves):
             return super().inverted(L, right, method, options)
         x = solve(L, right if np.ndim(right) == 2 else np.reshape(right, (L.shape[0], 1)), method, options)
         return x if np.ndim(right) == 2 else x[:, 0]
+
+    def pseudoinverse(self, L: LinearMap) -> Any:
+        from .solvers.traced_solves import PSEUDO, structured
+
+        if not structured(L):
+            return super().pseudoinverse(L)
+        return lambda x: self.inverted(L, x, PSEUDO, {})
+
+    def some_pairs(self, L: LinearMap, what: str, k: int, which: str) -> tuple[Any, Any]:
+        from .solvers.traced_pairs import pairs
+
+        return pairs(L, what, k, which)
 
     def refusal(self, what: str) -> Exception:
         return traced.refuse(

@@ -62,6 +62,9 @@ class LinearMap(Decomposed):
     _factors: tuple[LinearMap, ...] = ()  # of a composition, the last first: a long one is written at once
     _summands: tuple[LinearMap, ...] = ()
     _times: tuple[float, ...] = ()  # of the summands after the first
+    mirror: LinearMap | None = None  # the map whose transpose it was made as: its picture is the mirror image
+
+    rolled = False  # whether it is the derivative of a function with loops
 
     def __init__(
         self,
@@ -86,6 +89,7 @@ class LinearMap(Decomposed):
         self.facts, self.simplified = frozenset(facts), simplified
         self._instance, self.leaves = instance, leaves
         self._solvers: dict[Any, Solver] = {}
+        self._codes = {}
         self._adjoint: LinearMap | None = None
         self._transpose: LinearMap | None = None
 
@@ -147,6 +151,8 @@ class LinearMap(Decomposed):
     @cached_property
     def _of_leaves(self) -> Callable[[tuple[Any, ...]], Any]:
         """Generated code for small maps, on leaves."""
+        if self.family is not None:
+            return lambda _: OTHER
         return later.applied(self, self._normal or self.program) or (lambda _: OTHER)
 
     @cached_property
@@ -167,6 +173,10 @@ class LinearMap(Decomposed):
         """Leaves in, leaves out, over any value domain; formal vectors stay formal."""
         if self.leaves is not None:
             raise self._numbers_for("L.apply()")
+        if domain is NUMBERS and self.family is not None:
+            found = later.native_program(self.family.program, [*self.family.point, *map(dense, leaves)])
+            if found is not None:
+                return found
         if domain is NUMBERS and len(leaves) + len(self.codomain.leaves) > 2:
             found = self._of_leaves(tuple(leaves))
             if found is not OTHER:
@@ -200,6 +210,7 @@ class LinearMap(Decomposed):
                 turned = self if self._adjoint is None and "symmetric" in self.facts else self._adjoint
             if turned is None:
                 turned = _made((self.codomain, self.domain), instances.turned, (self,), self.dtype, self.facts)
+                turned.mirror, turned.rolled = self, self.rolled
             self._transpose, turned._transpose = turned, self
         return self._transpose
 
@@ -262,7 +273,7 @@ class LinearMap(Decomposed):
 
     def _plus(self, other: Any, k: float) -> LinearMap:
         if not isinstance(other, LinearMap):
-            other = self._summand(other)
+            other = self.summand(other)
         if other.domain is not self.domain or other.codomain is not self.codomain:
             mine, its = [f"{L.domain} ⊸ {L.codomain}" for L in (self, other)]
             raise SpaceError(f"cannot add L + M: L : {mine}, M : {its}")
@@ -337,6 +348,11 @@ class LinearMap(Decomposed):
             forgive(refusals)
             return Instance(self.program)
         return found if found.fixed else Instance(self.program)
+
+    @cached_property
+    def family(self) -> Instance | None:
+        """The instance of a derivative of a function with loops, at a point of numbers."""
+        return self.instance if self.rolled and self.leaves is None and self.instance.point else None
 
     @property
     def names(self) -> tuple[tuple[str, Any], ...]:
@@ -439,9 +455,6 @@ class LinearMap(Decomposed):
         """L*L, with its structure."""
         return self.H @ self
 
-    def _repr_html_(self) -> str | None:
-        return later.html(self)
-
     def __getstate__(self) -> Any:
         if self.leaves is not None:
             raise self._numbers_for("pickling")
@@ -455,7 +468,7 @@ class LinearMap(Decomposed):
             state = {**state, "instance": state["source"]}
         self.__dict__.update(state)
         self._adjoint = self._transpose = self._instance = self.leaves = None
-        self._solvers = {}
+        self._solvers, self._codes = {}, {}
 
 
 def _made(spaces: Spaces, join: Join, parts: tuple[LinearMap, ...], dtype: Any, facts: Facts, *more: Any) -> LinearMap:
@@ -500,11 +513,21 @@ def _columns(L: LinearMap, given: Any, masked: Program | None = None) -> Any:
     leaves: list[Any] = [np.ascontiguousarray(given[p.range].T).reshape((n, *p.shape)) for p in rows]
     if masked is not None:
         leaves += [x != 0 for x in leaves]
-    with quietly():
-        results = mapped(masked or L.program, NUMBERS, leaves, [True] * len(leaves), n)
+    results = None if masked is not None else _in_rounds(L, leaves, n)
+    if results is None:
+        with quietly():
+            results = mapped(masked or L.program, NUMBERS, leaves, [True] * len(leaves), n)
     ends = zip(results, L.codomain.leaves, strict=True)
     columns = [np.asarray(dense(y), kind).reshape(n, leaf.size) for y, leaf in ends]
     return np.concatenate(columns, axis=1).T if columns else np.zeros((0, n))
+
+
+def _in_rounds(L: LinearMap, leaves: list[Any], n: int) -> list[Any] | None:
+    """L on all columns by its family, where that has loops that run as functions of numbers."""
+    if L.family is None:
+        return None
+    program, point = L.family.program, L.family.point
+    return later.native_mapped(program, [False] * len(point) + [True] * len(leaves), n, [*point, *leaves])
 
 
 def _selection(space: Space, which: Any, what: str) -> LinearMap:

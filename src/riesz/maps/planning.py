@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from ..errors import SpaceError
 from ..programs.cost import Cost, cost
 from ..programs.passes.fusing import ready
+from ..runtime.displayed import Displayed
 from ..spaces.contraction_order import path
 from .normal_form.coefficients import Coefficients
 from .normal_form.entries import Entry
@@ -30,7 +31,7 @@ class Way(NamedTuple):
         return self.once + columns * self.each
 
 
-class MapPlan:
+class MapPlan(Displayed):
     """The ways of applying a map to some right-hand sides; `chosen` takes the fewest operations. Printed as a table."""
 
     def __init__(self, columns: int, ways: list[Way], words: str) -> None:

@@ -10,7 +10,9 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeVar, cast, overl
 import numpy as np
 
 from ..errors import SpaceError
-from ..runtime import later
+from ..ops.number_domains import OTHER
+from ..runtime import displayed, later
+from ..runtime.displayed import Displayed
 from ..spaces.space import Space
 from .leaves import Leaves, any_traced, several_sides, solved
 
@@ -20,6 +22,8 @@ if TYPE_CHECKING:
     from scipy.sparse.linalg import LinearOperator  # pyright: ignore[reportMissingTypeStubs]
 
     from ..programs.cost import Cost
+    from ..show.diagrams.diagram import Diagram
+    from ..show.face import View
     from .instances import Instance
     from .linear_map import LinearMap
     from .matrices.materialise import Blocks
@@ -42,6 +46,9 @@ class Sparsity(NamedTuple):
         known = "" if self.derived else "; some are computed from the point: at another there may be others"
         return f"{self.positions:,} positions of {self.size:,}, {self.surplus:,} of them 0 here{known}"
 
+    _repr_mimebundle_ = displayed.mimebundle
+    _repr_html_ = displayed.html
+
 
 Method = TypeVar("Method", bound=Callable[..., Any])
 
@@ -58,8 +65,8 @@ def of_numbers(method: Method) -> Method:
     return cast(Any, checked)
 
 
-class Shown:
-    """What is printed as text and as LaTeX; true however many steps it has."""
+class Shown(Displayed):
+    """What is printed as text, LaTeX and MathML; true however many steps it has."""
 
     def __bool__(self) -> bool:
         return True
@@ -71,8 +78,31 @@ class Shown:
         """The same in LaTeX."""
         return later.latex(self)
 
+    def diagram(self, columns: int | None = None, form: str = "auto", limit: int = 120) -> Diagram:
+        """A string diagram: wires are index sets, boxes arrays, dots equal indices; the adjoint is the mirror image.
+
+        `columns`: with the order of contraction that `L.plan(columns)` chose; `form`: of a map, its "normal" form or
+        its "steps"; `limit`: draw at most so many steps.
+
+        >>> import riesz as rz, numpy as np
+        >>> rz.jacobian(np.sin)(np.zeros(3)).diagram().svg()[:4]
+        '<svg'
+        """
+        return later.diagram(self, columns, form, limit)
+
+    def show(self, notation: str = "matrix") -> View:
+        """In "matrix" notation, as a textbook writes it, or in the combinators of the "paper"; see `rz.notation`."""
+        return later.View(self, notation)
+
+    def mathml(self, ids: bool = False) -> str:
+        """The same in MathML; with `ids`, parts have an attribute data-id."""
+        return later.mathml(self, ids)
+
     def _repr_latex_(self) -> str:
         return f"$${self.latex()}$$"
+
+
+_ASKED = object()
 
 
 class Structured(Shown):
@@ -86,6 +116,8 @@ class Structured(Shown):
     leaves: Leaves | None
     _transpose: Any
     _solvers: dict[Any, Solver]
+    _point: tuple[Any, ...] = ()  # the numbers it is at, where that was known beforehand
+    _codes: dict[bool, Any]  # of the matrix, dense or not; the same for all maps of a kind
 
     if TYPE_CHECKING:  # what LinearMap has
 
@@ -193,12 +225,14 @@ class Structured(Shown):
 
     def factorised(self, method: str, options: dict[str, Any]) -> Solver:
         """The solver, which nobody else holds yet."""
+        from ..runtime.progress import working
         from .solvers.choice import solver_of
 
         key = (method, *sorted(options.items(), key=lambda o: o[0]))
         if key not in self._solvers:
             make = cast(Any, method) if callable(method) else partial(solver_of, method=method)
-            self._solvers[key] = make(cast(Any, self), **options)
+            with working(f"factorising a {self.shape[0]:,} × {self.shape[1]:,} map"):
+                self._solvers[key] = make(cast(Any, self), **options)
         return self._solvers[key]
 
     def solve(self, b: Any, method: str = "auto", *, verbose: bool = False, **options: Any) -> Any:
@@ -236,6 +270,9 @@ class Structured(Shown):
         """
         if self.leaves is not None:
             return self.leaves.to_dense(cast(Any, self))
+        code = self._code(True)
+        if code is not None and (found := code.run(self._point or self.instance.point)) is not OTHER:
+            return found.reshape(self.shape)
         from .matrices.materialise import full, places, product
 
         v = self.flat
@@ -275,8 +312,23 @@ class Structured(Shown):
         found.indices, found.indptr = found.indices.copy(), found.indptr.copy()
         return found
 
+    def _code(self, dense: bool) -> Any:
+        """Code for the numbers of the matrix; None where there is none, or at the first point. Maps of a kind have it
+        in common."""
+        if dense not in self._codes:
+            self._codes[dense] = _ASKED
+            return None
+        if self._codes[dense] is _ASKED:
+            from .matrices.matrix_numbers import coded
+
+            self._codes[dense] = coded(self, dense)
+        return self._codes[dense]
+
     def stored(self) -> Any:
         """The matrix as a SciPy sparse array to be read: its index arrays are those of every point."""
+        code = self._code(False)
+        if code is not None and (data := code.run(self._point or self.instance.point)) is not OTHER:
+            return code.matrix(data)
         from .matrices.materialise import places, product, sparse
         from .normal_form.sparsity import apart, filled, reached, together
 
@@ -383,8 +435,21 @@ class Structured(Shown):
         return lineax_operator(cast(Any, self))
 
     @of_numbers
-    def spy(self, text: bool = False, ax: Any = None, markersize: float | None = None, title: str | None = None) -> Any:
-        """A picture of where the numbers of the matrix are, on Matplotlib axes, or as text.
+    def picture(self, cells: int = 64, side: int = 160) -> Any:
+        """Where the numbers of the matrix are, as a picture that needs nothing else: `L.picture().svg()`, and
+        `L.picture().save(path)`. `cells` and `side`: how fine, and how large in pixels."""
+        return later.MapPicture(self, cells, side)
+
+    @of_numbers
+    def spy(
+        self,
+        text: bool = False,
+        ax: Any = None,
+        markersize: float | None = None,
+        title: str | None = None,
+        svg: bool = False,
+    ) -> Any:
+        """A picture of where the numbers of the matrix are, on Matplotlib axes, as text, or as SVG.
 
         >>> import riesz as rz, numpy as np
         >>> rz.jacobian(lambda x: x[1:] - x[:-1])(np.ones(5)).spy(text=True)
@@ -396,4 +461,4 @@ class Structured(Shown):
         │ · · · ■ ■ │
         └───────────┘
         """
-        return later.spy(self, text, ax, markersize, title)
+        return self.picture(320, 480).svg() if svg else later.spy(self, text, ax, markersize, title)

@@ -6,6 +6,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from functools import cached_property
+from importlib import import_module
 from typing import Any, cast
 
 import numpy as np
@@ -284,17 +285,28 @@ class Smooth:
     def __reduce__(self) -> Any:
         if _smooth.get(self.name) is not self:
             raise TypeError(f"{self.name} cannot be pickled: its derivative was given by code of your own")
-        return _known, (self.name,)
+        return _known, (self.name, self.differential.__module__)
 
 
 _smooth: dict[str, Smooth] = {}
 """Our own functions with a differential, by name: pickled by it."""
 
 
-def _known(name: str) -> Smooth:
+def smooth_named(name: str, file: str = "") -> Smooth | None:
+    """Our own function with a differential by its name, once its file is loaded: that of its differential, or one of
+    rules; None if there is none."""
+    if name not in _smooth and file:
+        import_module(file)
     if name not in _smooth:
         later.load_rules()
-    return _smooth[name]
+    return _smooth.get(name)
+
+
+def _known(name: str, file: str = "") -> Smooth:
+    found = smooth_named(name, file)
+    if found is None:
+        raise KeyError(name)
+    return found
 
 
 class Ruled(Multilinear):

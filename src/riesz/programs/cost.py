@@ -18,6 +18,7 @@ from ..ops.discrete_fourier import Fourier, RealFourier, Transform
 from ..ops.op import Cast, Combination, Contraction, Elementwise, Reduction, Reshape, Single
 from ..ops.op_rules import OpRules
 from ..ops.opaque import ANYWHERE, Declared, Discrete, Get, Put, Ruled, Select, Strongly, Take
+from ..runtime import displayed
 from ..runtime.stackless import Rule, solve
 from ..spaces.contraction_order import path
 from .program import INPUT, Constant, Program, several
@@ -32,6 +33,9 @@ class Cost(NamedTuple):
 
     flops: int
     numbers: int
+
+    _repr_mimebundle_ = displayed.mimebundle
+    _repr_html_ = displayed.html
 
 
 def cost(program: Program, since: int = 0) -> Cost:

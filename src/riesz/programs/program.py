@@ -19,7 +19,7 @@ from ..ops.domain import Domain, Leaf
 from ..ops.op import Cast, Combination, Contraction, Elementwise, Op, Reduction, Reshape, product
 from ..relations import Relation, pairs
 from ..relations.index_sets import Seg
-from ..runtime import later, tuning
+from ..runtime import displayed, later, tuning
 from ..runtime.stackless import quiet
 from ..runtime.warnings_off import quietly
 from ..spaces.formal_vectors import Formal
@@ -347,6 +347,13 @@ class Program:
 
     def __repr__(self) -> str:
         return later.text(self)
+
+    _repr_mimebundle_ = displayed.mimebundle
+    _repr_html_ = displayed.html
+
+    def diagram(self, limit: int = 120) -> Any:
+        """A string diagram of the steps; `limit`: draw at most so many."""
+        return later.diagram(self, limit=limit)
 
 
 def _ordered(op: Op, args: tuple[int, ...]) -> tuple[Op, tuple[int, ...]]:

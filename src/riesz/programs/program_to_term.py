@@ -3,12 +3,16 @@ the DAG is as large as the program, and lowering it gives the program again."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
-from ..ops.op import Combination, Elementwise, Reduction, broadcast
-from ..ops.opaque import Declared, Get
+from ..ops.convolution import Convolution, ExchangedLeg
+from ..ops.discrete_fourier import Transform
+from ..ops.op import Cast, Combination, Contraction, Elementwise, Reduction, Reshape, Single, broadcast
+from ..ops.op_rules import OpRules
+from ..ops.opaque import Declared, Discrete, Get, Put, Ruled, Select, Strongly, Take
 from ..relations import Beside
 from ..relations.index_sets import Plus, box_set
 from ..spaces.space import Copower, DirectSum, Space, direct_sum, real_space, zero_space
@@ -17,6 +21,7 @@ from ..terms.declared import DeclaredBilinear, DeclaredLinear
 from ..terms.sums import Fork, Map, Project, Reduce, Regroup, Zip
 from ..terms.term import Combine, Compose, Const, Id, Term, ZeroMap
 from .program import INPUT, Constant, Program
+from .sub_programs import Block
 
 Shape = tuple[int, ...]
 
@@ -33,7 +38,7 @@ def to_term(program: Program) -> Term:
             terms[slot] = Const(domain, real_space(program.shapes[slot]), (op.value,))
         elif op is not INPUT:
             shapes = [program.shapes[a] for a in args]
-            terms[slot] = _step(op, [terms[a] for a in args], shapes, program.shapes[slot], domain)
+            terms[slot] = TERMS[type(op)](op, [terms[a] for a in args], shapes, program.shapes[slot], domain)
     results = tuple([terms[s] for s in program.outputs])
     if not results:
         return ZeroMap(domain, zero_space)
@@ -49,27 +54,8 @@ def _both(terms: list[Term]) -> Term:
     return terms[0] if len(terms) == 1 else Fork(tuple(terms))
 
 
-def _step(op: Any, terms: list[Term], shapes: list[Shape], shape: Any, domain: Space) -> Term:
-    def widened() -> list[Term]:
-        return [_widened(t, s, shape) for t, s in zip(terms, shapes, strict=True)]
-
-    match op:
-        case float():
-            return Combine((op,), (terms[0],))
-        case Combination():
-            return Combine(op.coefficients, tuple(widened()))
-        case Elementwise():
-            return _mapped(op, widened(), shape)
-        case Reduction():
-            return _reduced(op, terms, shapes[0], shape)
-        case Declared():
-            return _declared(op, terms, shapes, domain)
-        case Get():
-            return _leaf(terms[0], op.at, shape)
-        case _ if terms:
-            return _after(Applied(op, tuple(shapes)), _both(terms))
-        case _:
-            return Const(domain, real_space(shape), (op.run(),))
+def _widened_all(terms: list[Term], shapes: list[Shape], shape: Shape) -> list[Term]:
+    return [_widened(t, s, shape) for t, s in zip(terms, shapes, strict=True)]
 
 
 def _widened(t: Term, own: Shape, shape: Shape) -> Term:
@@ -126,3 +112,27 @@ def _leaf(t: Term, at: int, shape: Shape) -> Term:
         return _regrouped(t, real_space(shape))
     flat = direct_sum(*leaves)
     return _after(Project(flat, at), _regrouped(t, flat))
+
+
+TERMS = OpRules[Callable[[Any, list[Term], list[Shape], Any, Space], Term]]("programs.program_to_term.TERMS")
+"""A step as a term, from the terms of its arguments, their shapes, its own shape and the domain of all."""
+
+TERMS("k · f", float)(lambda op, terms, shapes, shape, domain: Combine((op,), (terms[0],)))
+TERMS("a sum", Combination)(
+    lambda op, terms, shapes, shape, domain: Combine(op.coefficients, tuple(_widened_all(terms, shapes, shape)))
+)
+TERMS("fⁿ ∘ zip", Elementwise)(
+    lambda op, terms, shapes, shape, domain: _mapped(op, _widened_all(terms, shapes, shape), shape)
+)
+TERMS("red_R", Reduction)(lambda op, terms, shapes, shape, domain: _reduced(op, terms, shapes[0], shape))
+TERMS("as declared", Declared)(lambda op, terms, shapes, shape, domain: _declared(op, terms, shapes, domain))
+TERMS("πᵢ", Get)(lambda op, terms, shapes, shape, domain: _leaf(terms[0], op.at, shape))
+
+_APPLIED = (Contraction, Discrete, Select, Reshape, Cast, Single, Transform, Take, Put, Strongly, Ruled)
+
+
+@TERMS("the op itself, as a term", *_APPLIED, Convolution, ExchangedLeg, Block)
+def _applied(op: Any, terms: list[Term], shapes: list[Shape], shape: Any, domain: Space) -> Term:
+    if not terms:
+        return Const(domain, real_space(shape), (op.run(),))
+    return _after(Applied(op, tuple(shapes)), _both(terms))

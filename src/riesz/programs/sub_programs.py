@@ -3,7 +3,7 @@ tuples, read with `Get`."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property
 from typing import Any, Self, cast
 
@@ -11,6 +11,7 @@ import numpy as np
 
 from ..ops.number_domains import NUMBERS
 from ..ops.op import Op, Shape
+from ..runtime import later
 from ..spaces.formal_vectors import dense
 from .program import Program, outputs
 
@@ -37,11 +38,28 @@ class Block(Op):
         return type(self)(*[changes.get(f, getattr(self, f)) for f in self.fields])
 
 
+class OwnDerivative:
+    """A derivative that is given: a program from (xs, dxs) to dys, linear in the dxs, one for each argument and result.
+    It is made when somebody asks, because a rule may call the function it belongs to."""
+
+    def __init__(self, make: Callable[[], Program]) -> None:
+        self._make = make
+
+    @cached_property
+    def program(self) -> Program:
+        """The rule."""
+        return self._make()
+
+
 class Call(Block):
-    """A program as one step; with several, the first argument is the number of the one that runs."""
+    """A program as one step; with several, the first argument is the number of the one that runs.
+
+    `rule`, of a single program: its derivative as somebody gives it.
+    """
 
     branches: tuple[Program, ...]
     adjoint: bool = False  # whether it was made as the transpose of another, for people to see
+    rule: OwnDerivative | None = None
 
     @property
     def title(self) -> str:
@@ -97,6 +115,11 @@ class Loop(Block):
             carry = [dense(v) for v in found[: self.carries]]
 
     def run(self, *xs: Any) -> Any:
+        found = later.native_rounds(self, xs)
+        return self.interpreted(*xs) if found is None else found
+
+    def interpreted(self, *xs: Any) -> Any:
+        """The results by the interpreter, round by round."""
         c, m, rounds = self.consts, self.carries, list[list[Any]]()
         carry = list(xs[c : c + m])
         for _, given, found in self.rounds(xs):

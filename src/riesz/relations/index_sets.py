@@ -11,7 +11,7 @@ from typing import Any, cast, overload
 import numpy as np
 
 from ..errors import IndexSetError
-from ..runtime import later
+from ..runtime import displayed, later
 from ..runtime.interning import Node, derived
 
 Array = np.ndarray[Any, Any]
@@ -86,6 +86,9 @@ class Set(Node):
 
     def __repr__(self) -> str:
         return later.text(self)
+
+    _repr_mimebundle_ = displayed.mimebundle
+    _repr_html_ = displayed.html
 
 
 class Seg(Set):

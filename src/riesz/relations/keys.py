@@ -38,6 +38,13 @@ def coded(given: Any) -> Coded:
     Coded(codes=array([ 1, -1,  0,  1]), keys=array(['a', 'b'], dtype=object))
     """
     room = type(given).__module__.partition(".")[0]
+    if room == "pandas" and hasattr(given.dtype, "categories"):
+        coding = getattr(given, "cat", given)  # of a column, or the categories themselves
+        return _of_categories(np.asarray(coding.codes), _plain(coding.categories))
+    if room == "pandas" and getattr(given.dtype, "kind", "") in "biu" and not isinstance(given.dtype, np.dtype):
+        kind = given.dtype.numpy_dtype  # whole numbers and truth values, some of which may be missing
+        missing = np.asarray(given.isna(), bool)
+        return _coded_array(given.to_numpy(kind, na_value=kind.type(0)), missing if missing.any() else None)
     if room == "pandas" and not (isinstance(given.dtype, np.dtype) and given.dtype.kind in "biuf"):
         codes, keys = sys.modules["pandas"].factorize(given)
         return _in_order(codes, _plain(keys))
@@ -53,6 +60,17 @@ def coded(given: Any) -> Coded:
         keys = coded(whole.dictionary.to_numpy(zero_copy_only=False))
         return _in_order(np.append(keys.codes, -1)[codes], keys.keys)  # nan is no null there
     return _coded_array(*_array(given))
+
+
+def _of_categories(codes: Array, categories: Array) -> Coded:
+    """Those of some categories that occur, in their order."""
+    codes, seen = codes.astype(np.intp), np.zeros(len(categories) + 1, bool)
+    seen[codes] = True  # what is missing at the end
+    used = np.flatnonzero(seen[:-1])
+    used = used[_order(categories[used])]
+    place = np.full(len(seen), -1)
+    place[used] = np.arange(len(used))
+    return Coded(place[codes], categories[used])
 
 
 def _plain(keys: Any) -> Array:
@@ -135,6 +153,8 @@ def _codes(values: Array) -> Coded:
         return Coded(codes, keys.view(values.dtype))
     if kind == "f" and values.dtype.itemsize <= 8:
         whole = values + values.dtype.type(0)  # −0 is 0
+        if (pandas := sys.modules.get("pandas")) is not None and len(values) > FEW_ROWS:
+            return _in_order(*pandas.factorize(whole))
         return _numbers(whole, whole.astype(np.float64, copy=False).view(np.uint64))
     if kind == "T":
         longest = int(np.strings.str_len(values).max(initial=0))

@@ -11,6 +11,7 @@ import numpy as np
 
 from ..errors import RelationError
 from ..runtime import tuning
+from ..runtime.displayed import Displayed
 from .compound import Both, Compound, Through
 from .cpu import pair_sums as running
 from .cpu.groups import Groups
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
 BACKENDS = ("auto", "numpy", "numba", "jax")
 
 
-class Plan:
+class Plan(Displayed):
     """red_R ready to run, made by `R.plan()`. Arrays have the axes of X first, those of their values behind.
 
     >>> import riesz as rz, numpy as np
@@ -54,7 +55,7 @@ class Plan:
         shape = tuple(given.shape)
         found = self._shapes.get(shape)
         if found is None:
-            found = self._shapes[shape] = self._shaped(shape)
+            found = self._shapes[shape] = shaped(self.relation, shape)
         seen, result = found
         theirs = self.backend == "auto" and type(given).__module__.partition(".")[0] in ("jax", "jaxlib")
         if theirs or self.backend == "jax":
@@ -68,17 +69,6 @@ class Plan:
         finally:
             running.backend.reset(token)
         return y if y.flags.writeable and not np.may_share_memory(y, given) else y.copy()
-
-    def _shaped(self, shape: tuple[int, ...]) -> tuple[tuple[int, int, int], tuple[int, ...]]:
-        """The three axes that values of a shape are seen with, and the shape of the result."""
-        X, Y = self.relation.source, self.relation.target
-        axes = len(X.box) if X.box is not None and shape[: len(X.box)] == X.box else 1
-        if shape[:axes] not in (X.box, (X.size,)):
-            due = f"not {X.box or (X.size,)} followed by axes of the values"
-            raise RelationError(f"this plan reduces values over {X}; got an array of shape {shape}, {due}")
-        rest = shape[axes:]
-        lead = Y.box if Y.box is not None and (axes != 1 or len(Y.box) <= 1 or X.box == (X.size,)) else (Y.size,)
-        return (1, X.size, math.prod(rest)), (*lead, *rest)
 
     @cached_property
     def adjoint(self) -> Plan:
@@ -112,6 +102,18 @@ class Plan:
 
     def __repr__(self) -> str:
         return f"red_{{{self.relation!r}}}: {words(self.relation)}, its adjoint: {words(self.relation.converse)}"
+
+
+def shaped(relation: Relation, shape: tuple[int, ...]) -> tuple[tuple[int, int, int], tuple[int, ...]]:
+    """The three axes that values of a shape are seen with, and the shape of the result."""
+    X, Y = relation.source, relation.target
+    axes = len(X.box) if X.box is not None and shape[: len(X.box)] == X.box else 1
+    if shape[:axes] not in (X.box, (X.size,)):
+        due = f"not {X.box or (X.size,)} followed by axes of the values"
+        raise RelationError(f"this plan reduces values over {X}; got an array of shape {shape}, {due}")
+    rest = shape[axes:]
+    lead = Y.box if Y.box is not None and (axes != 1 or len(Y.box) <= 1 or X.box == (X.size,)) else (Y.size,)
+    return (1, X.size, math.prod(rest)), (*lead, *rest)
 
 
 def words(relation: Relation) -> str:

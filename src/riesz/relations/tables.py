@@ -97,9 +97,8 @@ def group_by(keys: Any) -> Grouping:
         codes, rows = combined(columns)
         shown = [c.keys[c.codes[rows]] for c in columns]
     count = len(shown[0])
-    missing = codes < 0
-    some = bool(missing.any())
-    codes = np.where(missing, count, codes) if some else codes
+    some = bool(codes.min(initial=0) < 0)
+    codes = np.where(codes < 0, count, codes) if some else codes
     shown = [_with_missing(s) for s in shown] if some else shown
     relation = Function(Seg(len(codes)), Seg(count + some), seal(codes))
     return Grouping(relation, tuple(shown) if several else shown[0])

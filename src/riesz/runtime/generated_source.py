@@ -10,6 +10,17 @@ from typing import Any
 _numbers = itertools.count()
 
 
+def executed(source: str, file: str, space: dict[str, Any]) -> None:
+    """Run a text as the code of a file; nothing else in riesz does. It was written here, or the user allowed it.
+
+    >>> space = {}
+    >>> executed("x = 2 + 3", "<code>", space)
+    >>> space["x"]
+    5
+    """
+    exec(compile(source, file, "exec"), space)
+
+
 def defined(source: str, name: str, space: dict[str, Any]) -> Any:
     """The function `name` that a text defines; it reads its names from `space`, where it is put too.
 
@@ -19,7 +30,7 @@ def defined(source: str, name: str, space: dict[str, Any]) -> Any:
     42
     """
     file = f"<riesz {name} {next(_numbers)}>"
-    exec(compile(source, file, "exec"), space)
+    executed(source, file, space)
     function = space[name]
     linecache.cache[file] = (len(source), None, source.splitlines(True), file)
     weakref.finalize(function, linecache.cache.pop, file, None).atexit = False

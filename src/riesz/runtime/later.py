@@ -14,16 +14,22 @@ TABLE = {
     # how things look
     "text": "show.face",
     "latex": "show.face",
-    "html": "show.face",
+    "mathml": "show.face",
+    "View": "show.face",
     "spy": "show.face",
+    "diagram": "show.face",
+    "bundle": "show.display.displays",
+    "MapPicture": "show.display.map_picture",
     # derivatives as a textbook writes them
     "closed_form": "forms.closed_form",
     "product_with_hessian": "forms.closed_form",
+    "form_steps": "forms.steps.form_steps",
     # what a term can be asked for
     "evaluate": "functions.calling",
     "adjoint": "calculus.adjoint",
     "simplified": "simplify.engine",
     "LinearMap": "maps.linear_map",
+    "multiple": "maps.multiples",
     "red": "terms.named.named_sums",
     # the inner product of a weighted space
     "weighed": "calculus.interpretation.product_rules",
@@ -42,8 +48,18 @@ TABLE = {
     "solver_called": "functions.implicit.scipy_callbacks",
     # small functions and maps run as generated code
     "called": "backends.small_functions",
+    "code_of": "backends.small_functions",
     "graded": "backends.small_functions",
+    "suits": "backends.small_functions",
+    "leaves_of": "backends.small_functions",
     "applied": "backends.small_maps",
+    "coded": "backends.point_functions",
+    # compiled functions as code that runs alone
+    "exported": "exporting.exporters",
+    # loops on small states run as functions of numbers
+    "native_rounds": "backends.native.native_loops",
+    "native_mapped": "backends.native.native_loops",
+    "native_program": "backends.native.native_loops",
 }
 """The room and file of each name."""
 

@@ -80,8 +80,13 @@ COMPILED_STEPS = 20_000
 """steps: longer programs run step by step: source takes 30 µs a step. Chosen; see bench/scoreboard.py, layers."""
 SMALL_PROGRAM_SLOTS = 48
 """slots: up to how many slots a program is small. Chosen; see bench/numpy_in.py."""
+DIRECTED_PROGRAM_SLOTS = 512
+"""slots: the same for jvp and hvp of such a program, which have several times as many. Chosen."""
 SMALL_PROGRAM_NUMBERS = 1 << 20
-"""numbers: from how many numbers in a slot on the interpreter's time does not count. Chosen; see bench/numpy_in.py."""
+"""numbers: linear maps with a larger slot are no small maps. Chosen; see bench/numpy_in.py."""
+PLAIN_NUMBERS_PER_STEP = 1 << 16
+"""numbers: programs with so many in a step, on average, run as generated code in plain calls, however many steps they
+have: the interpreter takes longer for a few calls than to write it. Measured: docs/notes/loops.md."""
 LIGHT_PROGRAM_NUMBERS = 1 << 12
 """numbers: beyond, no backend that takes seconds to compile is chosen. Chosen; see bench/numpy_in.py."""
 SMALL_MAPS_KEPT = 256
@@ -94,6 +99,14 @@ JAX_NESTING = 12
 """levels: how many loops and branches may be inside each other. Chosen."""
 JAX_LINES = 3_000
 """lines: longer programs, loops written once, XLA does not get: it would take minutes. Chosen; see bench/gpu.py."""
+JAX_BLOCK_USES = 4
+"""calls: a function of JAX's that is called less often is written out where it is called. Chosen."""
+JAX_BLOCK_STEPS = 2_000
+"""steps: calls of one function of JAX's with fewer in all are written out. Chosen."""
+JAX_PADDED_ARRAYS = 16
+"""arrays: up to so many that go to slices are padded and added, in one kernel; more are added one by one. Chosen."""
+JAX_UNROLLED_LINES = 128
+"""lines: on a GPU, rounds of a loop are written out up to so many. Measured: bench/gpu.py, stencil, with --first."""
 JAX_STACKED_AT_ONCE = 32
 """arrays: so many arrays are stacked at once: XLA takes long over a thousand. Chosen; see bench/gpu.py, first calls."""
 REPEATED_ROUNDS = 6
@@ -152,6 +165,47 @@ FLOATS_PER_ARRAY_STEP = 12
 """operations on floats: as long as one on arrays. Chosen; see bench/scoreboard.py, tiny."""
 PYTHON_SOURCE_OPERATIONS = 20_000
 """operations: up to so many operations on numbers source is written. Chosen."""
+NATIVE_LOOPS = 1
+"""loops on small states that run as functions of numbers: all of them, or 0. RIESZ_NATIVE=0 says so for the whole
+process. Chosen."""
+NATIVE_ROUNDS = 8
+"""rounds: shorter loops are interpreted: writing their function takes longer than a few calls. Chosen."""
+NATIVE_STEPS_PER_SLOT = 3
+"""steps of the interpreter in a call: for fewer, statements for a slot are not worth writing.
+Measured: docs/notes/loops.md."""
+NATIVE_MACHINE_STEPS = 500
+"""steps of the interpreter, 4 µs each: from so many on in a call machine code, a tenth of a second, pays within a few
+dozen calls; fewer run as Python on floats. Measured: docs/notes/loops.md."""
+NATIVE_SLOT_NUMBERS = 64
+"""numbers: slots of so many are expressions; larger ones are memory. Chosen."""
+NATIVE_WRITTEN_PRODUCTS = 512
+"""products: of a contraction written out number by number. Chosen."""
+NATIVE_READ_NUMBERS = 16
+"""numbers: an array of so few in memory is read whole, as numbers. Chosen."""
+NATIVE_CALLED_NUMBERS = 1024
+"""numbers: functions without vector instructions here are called for so many; array code has such instructions.
+Chosen."""
+NATIVE_CHOICES = 256
+"""numbers: sums at computed positions choose between so many; for more they are memory. Chosen."""
+NATIVE_SORTED_NUMBERS = 16
+"""numbers: put in order by comparing each with each. Chosen."""
+NATIVE_STACK_NUMBERS = 4096
+"""numbers: memory of a function's own that lies on the stack, in all. Chosen."""
+NATIVE_FLOATS_PER_STEP = 30
+"""operations on floats: faster than a line of array code in a loop. Measured: docs/notes/loops.md."""
+NATIVE_JOINED_STATEMENTS = 2_500
+"""statements: in longer functions LLVM does not look for vector instructions, which takes longer than linear time (3 s
+in a Kalman filter of 6 states, for 7 percent). Measured: docs/notes/loops.md."""
+NATIVE_OPERATIONS_PER_STEP = 20_000
+"""operations on numbers: for more in a step of the interpreter BLAS and array code are as fast.
+Measured: docs/notes/loops.md (RNN of width 100)."""
+NATIVE_STATEMENTS = 6_000
+"""statements: longer functions are not written, for machine code takes a quarter of a millisecond a statement.
+Measured: docs/notes/loops.md."""
+NATIVE_STRAIGHT_STATEMENTS = 40_000
+"""statements: before loops are joined; a second of compiling for some thousands that are left. Chosen."""
+NATIVE_STRAIGHT_NUMBERS = 1 << 16
+"""numbers: larger arrays outside of loops are left to array code and to loop nests. Chosen."""
 INLINE_CHARACTERS = 60
 """characters: expressions used once are written into their user up to so many characters. Chosen."""
 
@@ -177,6 +231,14 @@ TRACES_KEPT = 128
 """traces: how many traces of one function are kept. Chosen."""
 GUARDED_TRACES_KEPT = 16
 """traces: how many of them for one kind of arguments, where conditions on numbers decide. Chosen."""
+RECOGNISED_BYTES = 1 << 26
+"""bytes: a function with larger arrays is traced again when it is written anew: they are not kept. Chosen."""
+RECOGNISED_BYTES_TOGETHER = 1 << 17
+"""bytes: what other functions of the same code may hold beside the newest. Chosen."""
+RECOGNISED_ALIKE = 8
+"""functions: how many functions of the same code are recognised, beside the newest. Chosen."""
+SADDLE_CHECKED_UNKNOWNS = 200
+"""unknowns: of a minimum that is told from a saddle by the eigenvalues of its Hessian. Chosen."""
 
 # maps
 JAX_MATRIX_NUMBERS = 1 << 24
@@ -194,6 +256,14 @@ FILLED_LABEL = 1024
 GATHERED_NUMBERS = 1 << 20
 """numbers: up to so many numbers, a few of which meet, are taken in the order of the data: of more, in no order, a sum
 by slot is as quick. Chosen; see bench/scoreboard.py, bundle adjustment."""
+CODED_NUMBERS = 1 << 18
+"""numbers: matrices with more of them are filled in tiles, or entry by entry, not by generated code. Chosen."""
+COMPILED_MATRIX_NUMBERS = 1 << 15
+"""numbers: in all steps of a matrix at least, for machine code from the third point on. Chosen."""
+COMPILED_MATRIX_STEPS = 200
+"""steps: of such a matrix at most: compiling takes a tenth of a second. Chosen."""
+LISTED_PAIRS = 1 << 21
+"""pairs: of numbers that products of sparse matrices multiply, listed once for all points at most. Chosen."""
 COMPARED_CONSTANT_NUMBERS = 1 << 16
 """numbers: up to so many numbers of a constant are compared to find out along which axes it varies. Chosen."""
 MANY_PARTS_RATIO = 16
@@ -227,6 +297,18 @@ WRITTEN_UNKNOWNS = 32
 """unknowns: up to so many unknowns a system inside a trace is solved by its dense matrix, written out. Chosen."""
 KEPT_SOLVERS = 2
 """numbers: at how many points a solve inside a trace keeps its factorisation. Chosen."""
+CONNECTED_BLOCK_ROWS = 32
+"""rows: connected parts of a sparse matrix up to this size are solved as dense blocks. Chosen."""
+SUMMED_DIAGONALS = 16
+"""diagonals: a matrix with numbers on no more is written as a sum of them. Chosen."""
+DENSE_DETERMINANT_UNKNOWNS = 64
+"""unknowns: at traced points determinants of smaller maps are those of dense matrices. Chosen."""
+BAND_BLOCK_ROWS = 8
+"""rows: of the blocks of a band matrix in a determinant, at least. Chosen."""
+INVERSE_COLUMNS = 256
+"""columns: of a sparse matrix's inverse computed at a time. Chosen."""
+INVERSE_BLOCK_ROWS = 2048
+"""rows: the widest block of a matrix whose inverse is computed block by block. Chosen."""
 
 # programs
 COMPONENT_TILE_BYTES = 1 << 21
@@ -292,6 +374,8 @@ GPU_BLOCK_COLUMNS = 64
 """columns for each block: read in relations/jax/gpu_rows.py. Chosen; see bench/relations_gpu.py."""
 GPU_PAIRS_AT_ONCE = 4
 """pairs fetched together; of narrow rows half as many. Chosen; see bench/relations_gpu.py."""
+EXCHANGED_SHIFTS = 4
+"""calls: so few neighbours get one message each, more if that halves the rows. Chosen."""
 JAX_TABLE_SIZES = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64)
 """pairs for each target in a table: read in relations/jax/reduction_in_jax.py. Chosen; see bench/relations.py."""
 
@@ -316,6 +400,12 @@ WATCHED_THINGS = 10_000
 """things: how many things are looked at, at most: a function that reaches more is traced at each call. Chosen."""
 WATCHED_ARRAY_NUMBERS = 256
 """numbers: larger arrays are compared only where a trace depends on their numbers. Chosen."""
+
+# least squares
+BLOCK_CHOLESKY_PRODUCTS = 1 << 17
+"""multiplications: of JᵀJ, from which on Numba's block Cholesky, half a second to load, is used. Chosen."""
+FACTOR_NUMBERS = 1 << 28
+"""numbers: a factor of JᵀJ with more of them is not made; iterations are. Chosen."""
 
 
 @contextmanager

@@ -4,39 +4,64 @@ adjoint."""
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cached_property
 from typing import Any
 
+from ..maps.structured import Shown
 from ..ops.discrete_fourier import Transform
 from ..ops.op import Combination, Contraction, Multilinear, Op, Reduction, Single
 from ..ops.opaque import Declared, Discrete, Ruled, Select
 from ..programs.program import Program
 from ..programs.sub_programs import Block
+from ..runtime import later
 from ..runtime.interning import children, postorder
 from ..terms.bilinear import Applied, Bilinear
 from ..terms.primitives import Primitive
 from ..terms.sums import Fold, Fork, Map, Par, Reduce
 from ..terms.term import Combine, Compose, Const, Term
-from .notation import ATOM, COMPOSE, UNICODE, Text
+from .face import PRINTERS
+from .notation import ATOM, COMPOSE, UNICODE, Notation, Text
 from .program_text import Writer, derivation_text, wires
 from .term_text import call, combination, op_title, term_text, term_texts
 
 LIMIT = 60
 
 
-class Explanation:
-    """The steps of a derivation as (equation, reason) pairs; printing shows them in two columns."""
+class Explanation(Shown):
+    """A derivation told step by step: `rules` and `adjoints` are (equation, reason) pairs with the equations of the
+    paper, `steps` lead from the definition to the closed form in matrix notation. A step has `rule`, `where`, `before`
+    and `after`."""
 
     def __init__(self, derivation: Any) -> None:
         self.derivation = derivation
         self.rules = _differentiation(derivation.function)
         self.adjoints = _adjoints(derivation)
 
-    def __repr__(self) -> str:
-        f = self.derivation.function
-        lines = [f"f = {_short(f)} : {f.domain} → {f.codomain}", ""]
-        lines += ["Differentiate (v, u stand for the points where the parts are evaluated)", *_columns(self.rules), ""]
-        lines += ["Take adjoints", *_columns(self.adjoints), "", "Together"]
-        return "\n".join([*lines, derivation_text(UNICODE, self.derivation)])
+    @cached_property
+    def steps(self) -> list[Any]:
+        """Equations in the arguments, each with its rule; the last one is the closed form. None where a derivative has
+        no closed form."""
+        return later.form_steps(self.derivation)
+
+
+def explanation_text(n: Notation, e: Explanation) -> str:
+    """Rules and steps in two columns; in LaTeX and MathML the steps, or the derivation where there are none."""
+    rows = [(step.text(n), step.rule) for step in e.steps]
+    if not n.flat:
+        shown = [n.spaced(equation, n.prose(f" ({rule})")) for equation, rule in rows]
+        return n.lines(shown) if rows else derivation_text(n, e.derivation)
+    f = e.derivation.function
+    lines = [f"f = {_short(f)} : {f.domain} → {f.codomain}", ""]
+    lines += ["Differentiate (v, u stand for the points where the parts are evaluated)", *_columns(e.rules), ""]
+    lines += ["Take adjoints", *_columns(e.adjoints), "", "Together", derivation_text(n, e.derivation)]
+    if rows:
+        closed = str(e.derivation.show("matrix"))
+        lines += ["", "In matrix notation", *_columns([(rule, equation) for equation, rule in rows])]
+        lines += [] if lines[-1].endswith(closed) else ["  that is", *[f"  {line}" for line in closed.splitlines()]]
+    return "\n".join(lines)
+
+
+PRINTERS[Explanation] = explanation_text
 
 
 def _short(t: Term) -> str:
@@ -193,7 +218,8 @@ _ADJOINTS = {
 
 
 def explain(f: Any, *spaces: Any) -> Explanation:
-    """The derivation of f' and f'*, rule by rule, with the equations of the paper.
+    """The derivation of f' and its adjoint, rule by rule: with the equations of the paper, then in matrix notation from
+    the definition to the closed form.
 
     >>> import riesz as rz
     >>> rz.explain(rz.ln @ rz.sin).rules[0]

@@ -1,21 +1,26 @@
-"""How a thing looks, whatever it is: `text`, `latex`, `html` and `spy`, by its class. Methods of all rooms come
-here."""
+"""How a thing looks, whatever it is: `text`, `latex`, `mathml`, `spy` and `diagram`, by its class. Methods of all
+rooms come here."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from typing import Any
 
+from ..functions.point_protocol import one_number
 from ..maps.derivation import Derivation, Family, Value
 from ..maps.linear_map import LinearMap
+from ..maps.structured import Shown
 from ..programs.program import Program
 from ..relations.base import Relation
 from ..relations.index_sets import Set
 from ..spaces.formal_vectors import Formal, TensorValue
 from ..spaces.space import Space
 from ..terms.term import Arrow
+from .chosen_notation import CHOICE, known
+from .latex_alphabet import LATEX
+from .mathml_alphabet import MathML, typeset
 from .network_text import normal_form_text
-from .notation import LATEX, UNICODE, Notation
+from .notation import UNICODE, Notation
 from .program_text import derivation_text, family_text, map_text, steps_text, value_text
 from .term_text import relation_text, set_text, space_text, term_text
 
@@ -40,31 +45,55 @@ PRINTERS: dict[type, Callable[[Notation, Any], str]] = {
     Derivation: derivation_text,
     LinearMap: lambda n, x: normal_form_text(n, x) if x.simplified else map_text(n, x),
 }
-"""The printer of each class, for both alphabets."""
+"""The printer of each class, for every alphabet."""
+NOTATIONS: dict[str | None, dict[type, Callable[[Notation, Any], str]]] = {
+    None: {},
+    "paper": {LinearMap: map_text},
+    "matrix": {
+        LinearMap: lambda n, x: normal_form_text(n, x.simplify()),
+        Derivation: lambda n, x: written(n, x.gradient if one_number(x.function.codomain) else x.jacobian),
+    },
+}
+"""What is printed in another way where a notation was chosen."""
 
 
-def _written(n: Notation, thing: Any) -> str:
+class View(Shown):
+    """A thing in one of the two notations, whatever was chosen for others."""
+
+    def __init__(self, thing: Any, kind: str) -> None:
+        self.thing, self.kind = thing, known(kind)
+
+    def show(self, notation: str = "matrix") -> View:
+        """The same in another notation."""
+        return View(self.thing, notation)
+
+
+PRINTERS[View] = lambda n, x: written(n, x.thing, x.kind)
+
+
+def written(n: Notation, thing: Any, notation: str | None = None) -> str:
+    """A thing in an alphabet, and in a notation: "matrix", "paper", or what was chosen."""
+    special = NOTATIONS[notation or CHOICE.kind]
     for kind in type(thing).__mro__:
-        if kind in PRINTERS:
-            return PRINTERS[kind](n, thing)
-    raise TypeError(f"nothing is known about how a {type(thing).__name__} looks{' in LaTeX' if n.latex else ''}")
+        if kind in special or kind in PRINTERS:
+            return (special.get(kind) or PRINTERS[kind])(n, thing)
+    raise TypeError(f"nothing is known about how a {type(thing).__name__} looks")
 
 
 def text(thing: Any) -> str:
     """A thing in Unicode."""
-    return _written(UNICODE, thing)
+    return written(UNICODE, thing)
 
 
 def latex(thing: Any) -> str:
     """A thing in LaTeX."""
-    return _written(LATEX, thing)
+    return written(LATEX, thing)
 
 
-def html(L: LinearMap) -> str | None:
-    """A map in a notebook; None where the formula alone is shown."""
-    from .notebook import html_map
-
-    return html_map(L)
+def mathml(thing: Any, ids: bool = False) -> str:
+    """A thing in MathML. With `ids` its parts have an attribute data-id: the place of a subterm in `postorder`, the
+    slot of a step in a program, the slot of a factor in a normal form."""
+    return typeset(written(MathML(ids), thing))
 
 
 def spy(L: LinearMap, as_text: bool, ax: Any, markersize: float | None, title: str | None) -> Any:
@@ -72,3 +101,10 @@ def spy(L: LinearMap, as_text: bool, ax: Any, markersize: float | None, title: s
     from .spy import spy_axes, spy_text
 
     return spy_text(L) if as_text else spy_axes(L, ax, markersize, title)
+
+
+def diagram(thing: Any, columns: int | None = None, form: str = "auto", limit: int = 120) -> Any:
+    """A map, term, program or derivation as a string diagram."""
+    from .diagrams.diagram import diagram_of
+
+    return diagram_of(thing, columns, form, limit)

@@ -8,9 +8,7 @@ from typing import Any
 import numpy as np
 
 from ..maps.linear_map import LinearMap
-from ..maps.normal_form.coefficients import Coefficients, Factor
-from ..maps.normal_form.entries import Entry
-from ..maps.normal_form.index_maps import distinct, whole
+from ..maps.normal_form import Coefficients, Entry, Factor, distinct, whole
 from ..ops.op import Contraction, Reduction
 from ..ops.opaque import Get
 from ..programs.program import INPUT, Constant
@@ -18,7 +16,7 @@ from ..programs.sub_programs import Call
 from ..relations import Function, Gather
 from ..relations.index_algebra import Affine, IndexMap, IndexTable, labels_of
 from .notation import ATOM, COMPOSE, POWER, PRODUCT, SUM, Notation, Text, two
-from .program_text import Writer, folded, where, wires
+from .program_text import Writer, wires
 from .term_text import call, op_title
 
 Shape = tuple[int, ...]
@@ -31,7 +29,8 @@ class Named(Writer):
     """A writer of coefficients that knows the names of arrays."""
 
     def __init__(self, n: Notation, L: LinearMap) -> None:
-        self.net = net = L.values.net
+        self.net, self.marks, n = L.values.net, n.marked, n.plain
+        net = self.net
         self.names = _names(n, L.names)
         self.unnamed = 0
         indices = [x for _, x in L.names if type(x) is np.ndarray and x.dtype.kind in "iu"]
@@ -68,14 +67,14 @@ class Named(Writer):
         here = self.given[slot]
         if here not in self.short:
             text = self._matrices(here) or self.text[here]
-            short = SHORT * (3 if self.n.latex else 1)
-            atom = text[1] == ATOM or (text[1] >= POWER and len(text[0]) <= short)
-            if not atom or len(text[0]) > short:
+            short = SHORT * self.n.breadth
+            atom = text[1] == ATOM or (text[1] >= POWER and self._length(text) <= short)
+            if not atom or self._length(text) > short:
                 letters = self.big if len(self.program.shapes[here]) > 1 else self.spare
                 name = letters.pop(0) if letters else self.n.sub("C", len(self.lets))
                 self.lets.append((name, text[0]))
                 text = name, ATOM
-            self.short[here] = text
+            self.short[here] = self.marks(text[0], slot), text[1]
         return self.short[here]
 
     def applied(self, op: Any, inside: list[Text], moving: list[bool]) -> str:
@@ -106,7 +105,7 @@ class Named(Writer):
     def _beside(self, op: Any, names: list[str]) -> Text | None:
         """VᵀV, for a product of two matrices with short names."""
         pattern = two(op) if type(op) is Contraction else None
-        if pattern is None or pattern.symbol != "⋆" or any([len(name) > 2 for name in names]):
+        if pattern is None or pattern.symbol != "⋆" or any([len(self.n.seen(name)) > 2 for name in names]):
             return None
         shown = [self.n.turned((name, ATOM)) if t else name for name, t in zip(names, pattern.turned, strict=True)]
         return "".join(shown[::-1] if pattern.first else shown), POWER
@@ -128,7 +127,7 @@ def _names(n: Notation, given: Sequence[tuple[str, Any]]) -> dict[int, str]:
             continue
         name = n.variable(word)
         while name in taken:
-            name += "'" if n.latex else "′"
+            name += n.prime
         names[id(x)] = name
         taken.add(name)
     return names
@@ -323,8 +322,8 @@ def _joined(n: Notation, texts: Sequence[Text]) -> Text:
         return texts[0]
     total = texts[0][0]
     for text, _ in texts[1:]:
-        sign = n["−"]
-        total += f" {sign} {text[len(sign) :]}" if text.startswith(sign) else f" + {text}"
+        bare = n.unsigned(text)
+        total += f" + {text}" if bare is None else f" {n['−']} {bare}"
     return total, SUM
 
 
@@ -378,24 +377,5 @@ def normal_form_text(n: Notation, L: LinearMap) -> str:
     """The normal form, with what its letters mean."""
     w = Named(n, L)
     rows = _rows(w, L) or [[("0", ATOM)]]
-    if not n.latex:
-        return where(w, _grid(w, rows))
-    body = rows[0][0][0] if len(rows) == len(rows[0]) == 1 else ""
-    if not body:
-        inside = " \\\\ ".join([" & ".join([t[0] for t in row]) for row in rows])
-        body = f"\\begin{{pmatrix}} {inside} \\end{{pmatrix}}"
-    lines = w.definitions()
-    return w.tidy(body) + (" \\quad \\text{where } " + ",\\; ".join(lines) if lines else "")
-
-
-def _grid(w: Named, rows: list[list[Text]]) -> str:
-    if len(rows) == 1 and len(rows[0]) == 1:
-        return folded(w.tidy(rows[0][0][0]), 0)
-    if len(rows) > 12 or len(rows[0]) > 12:
-        return f"{len(rows)} × {len(rows[0])} blocks"
-    cells = [[w.tidy(t[0]) for t in row] for row in rows]
-    widths = [max([len(row[j]) for row in cells]) for j in range(len(cells[0]))]
-    left, right = ("⎡⎢⎣", "⎤⎥⎦") if len(cells) > 1 else ("[[[", "]]]")
-    lines = ["   ".join([t.ljust(k) for t, k in zip(row, widths, strict=True)]) for row in cells]
-    at = [0, *[1] * (len(cells) - 2), 2]
-    return "\n".join([f"{left[k]} {line} {right[k]}" for k, line in zip(at, lines, strict=False)])
+    body = n.matrix([[w.tidy(t[0]) for t in row] for row in rows])
+    return n.where(body, w.definitions())

@@ -1,91 +1,130 @@
-"""The two alphabets, Unicode and LaTeX, and the names of products. The printers are written once, in terms of a
-Notation."""
+"""What printers are written in terms of: an alphabet of symbols with the few ways of combining them, and the names of
+products. This file has Unicode; `latex_alphabet.py` and `mathml_alphabet.py` say what is different there."""
 
 from __future__ import annotations
 
 import re
 import string
-import unicodedata
-from collections.abc import Sequence
-from dataclasses import dataclass
-from itertools import groupby
-from typing import Any, NamedTuple
+from collections.abc import Iterable, Sequence
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
 from ..spaces.contraction import Labels
 from ..spaces.formal_vectors import Formal
+from .chosen_notation import CHOICE
 
 SUM, PRODUCT, COMPOSE, POWER, ATOM = range(5)
 """How tightly a text holds together."""
 
 Text = tuple[str, int]
+Piece = tuple[str, int, int]
+"""Part of a text, how many characters of it are seen, how many brackets it opens."""
 
 _SUPER = str.maketrans("0123456789-.+", "⁰¹²³⁴⁵⁶⁷⁸⁹⁻·⁺")
 _SUB = str.maketrans("0123456789-", "₀₁₂₃₄₅₆₇₈₉₋")
-_DIGITS = dict(zip("₀₁₂₃₄₅₆₇₈₉", string.digits, strict=True))
+DIGITS = dict(zip("₀₁₂₃₄₅₆₇₈₉", string.digits, strict=True))
+SYMBOLS = frozenset("∘•·⊗⊙⊛⋆∗×⊕⋄⟨⟩ΣΔΠπι→←↦⊸∅∈⊆∪≤≥≠∧∨¬…∞−ℝ⟦⟧")
+"""Signs of ours: what is called like one of them looks like it."""
+_LOOSE = re.compile(r"[\s,:;(){}\[\]⟨⟩\"\\]")
+"""What would be read as part of the text around a name."""
 
 
-@dataclass(frozen=True)
 class Notation:
-    """Symbols and the few ways of combining them."""
+    """Symbols and the few ways of combining them, in Unicode: one line after the other. A text is a string in every
+    alphabet, so printers put texts side by side; what is more than that is a method here."""
 
-    latex: bool
-    symbols: dict[str, str]
+    symbols: ClassVar[dict[str, str]] = {}
+    prime = "′"
+    flat = True
+    """Whether exponents, subscripts and fractions stand on the line, so that they need brackets."""
+    breadth = 1
+    """About how many characters of a text make one that is seen."""
 
     def __getitem__(self, symbol: str) -> str:
         """A symbol, given in Unicode."""
         return self.symbols.get(symbol, symbol)
 
+    def seen(self, text: str) -> str:
+        """A text without marks that are not shown."""
+        return text
+
+    def marked(self, text: str, key: int) -> str:
+        """A text that stands for part number `key` of what is shown; only MathML can say so."""
+        return text
+
+    @property
+    def plain(self) -> Notation:
+        """The same without numbers of parts."""
+        return self
+
+    def unsigned(self, text: str) -> str | None:
+        """What follows a leading minus; None where there is none."""
+        minus = self["−"]
+        return text[len(minus) :] if text.startswith(minus) else None
+
+    # -- small parts -----------------------------------------------------------------------------------------
+
     def sup(self, base: str, exponent: str) -> str:
         """base with a superscript."""
-        if self.latex:
-            return f"{_group(base, '^')}^{{{exponent}}}"
         plain = all([c in "0123456789-" for c in exponent])
         return base + (exponent.translate(_SUPER) if plain else f"^{exponent}")
 
     def sub(self, base: str, index: Any) -> str:
         """base with a subscript."""
         text = str(index)
-        if self.latex:
-            return f"{_group(base, '_')}_{{{text}}}"
-        digits = text.lstrip("-")
+        digits = text.lstrip("-").replace(",", "")
         return base + (text.translate(_SUB) if digits.isascii() and digits.isdigit() else f"_{text}")
 
     def below(self, base: str, inside: str) -> str:
         """base_{inside}: an expression as a subscript."""
-        return self.sub(base, inside if self.latex else f"{{{inside}}}")
+        return self.sub(base, f"{{{inside}}}" if self.flat else inside)
 
     def grouped(self, text: str) -> str:
         """{text} in LaTeX, where it looks the same."""
-        return f"{{{text}}}" if self.latex else text
+        return text
 
     def braces(self, text: str) -> str:
         """{text}, a set."""
-        return f"\\{{{text}\\}}" if self.latex else f"{{{text}}}"
+        return f"{{{text}}}"
 
     def star(self, text: str) -> str:
         """text*, an adjoint."""
-        return self.sup(text, "*") if self.latex else f"{text}*"
+        return f"{text}*"
 
     def turned(self, text: Text) -> str:
         """textᵀ."""
-        inside = self.within(text, ATOM)
-        return self.sup(inside, "T") if self.latex else f"{inside}ᵀ"
+        return f"{self.within(text, ATOM)}ᵀ"
+
+    def inverse_turned(self, text: str) -> str:
+        """text⁻ᵀ."""
+        return f"{text}⁻ᵀ"
+
+    def everywhere(self, base: str, exponent: str) -> str:
+        """base^(∘2), a power at every index of a matrix."""
+        return f"{base}^(∘{exponent})"
 
     def exponent(self, base: str, index: str, simple: bool) -> str:
         """base^X for an index set."""
-        return self.sup(base, index) if self.latex else f"{base}^{index}" if simple else f"{base}^({index})"
+        return f"{base}^{index}" if simple else f"{base}^({index})"
+
+    def fixed(self, value: str) -> str:
+        """K(value), a constant function."""
+        return f"K({value})"
+
+    def segment(self, size: int) -> str:
+        """The index set 0 … size − 1."""
+        return str(size)
+
+    def ones(self) -> str:
+        """A vector of ones."""
+        return "𝟏"
 
     def name(self, word: Any) -> str:
         """A name, whatever is in it; an ending of primes and stars says derivative and adjoint."""
         text = str(word)
-        if not self.latex:
-            loose = isinstance(word, str) and (not text or text.isdigit() or _LOOSE.search(text))
-            return repr(text) if loose or not text.isprintable() else text
-        bare = text.rstrip("'*") or text
-        shown = _escaped(bare) + "'" * text[len(bare) :].count("'")
-        return self.star(shown) if "*" in text[len(bare) :] else shown
+        loose = isinstance(word, str) and (not text or text.isdigit() or _LOOSE.search(text))
+        return repr(text) if loose or not text.isprintable() else text
 
     def variable(self, word: Any) -> str:
         """The name of an argument or array: a letter stands for itself."""
@@ -95,15 +134,23 @@ class Notation:
 
     def operator(self, symbol: str) -> str:
         """A symbol of ours, or the name of somebody's function."""
-        return self[symbol] if symbol in LATEX.symbols else self.name(symbol)
+        return self[symbol] if symbol in SYMBOLS else self.name(symbol)
+
+    def function(self, word: str) -> str:
+        """The name of a function that is called with brackets."""
+        return word
 
     def words(self, text: str) -> str:
         """Words between symbols."""
-        return f"\\text{{{text}}}" if self.latex else text
+        return text
+
+    def prose(self, text: str) -> str:
+        """A sentence with signs in it."""
+        return self.words(text)
 
     def hole(self) -> str:
         """Where an argument goes."""
-        return "\\_" if self.latex else "_"
+        return "_"
 
     def within(self, text: Text, level: int) -> str:
         """A text as part of something that holds together more tightly."""
@@ -111,11 +158,43 @@ class Notation:
 
     def spaced(self, a: str, b: str) -> str:
         """Two texts side by side."""
-        return f"{a} \\, {b}" if self.latex else f"{a} {b}"
+        return f"{a} {b}"
+
+    def applied(self, f: str, x: str) -> str:
+        """f x."""
+        return self.spaced(f, x)
+
+    def beside(self, parts: Sequence[str]) -> str:
+        """Factors without a sign between them."""
+        return " ".join(parts)
 
     def parens(self, text: str) -> str:
         """(text)."""
-        return f"\\left({text}\\right)" if self.latex else f"({text})"
+        return f"({text})"
+
+    def norm(self, text: str) -> str:
+        """‖text‖."""
+        return f"‖{text}‖"
+
+    def absolute(self, text: str) -> str:
+        """|text|."""
+        return f"|{text}|"
+
+    def root(self, text: str) -> str:
+        """√text, a function of it on one line."""
+        return f"sqrt({text})"
+
+    def fraction(self, above: str, below: str) -> str:
+        """above / below; on one line both have the brackets they need."""
+        return f"{above} / {below}"
+
+    def small_fraction(self, above: str, below: str) -> str:
+        """A number such as 2/3."""
+        return "½" if (above, below) == ("1", "2") else f"{above}/{below}"
+
+    def partial(self, above: str, below: Sequence[str]) -> str:
+        """∂f/∂x, ∂²f/∂x∂y."""
+        return ("∂²" if len(below) > 1 else "∂") + above + "/" + "".join([f"∂{x}" for x in below])
 
     def infix(self, parts: Sequence[Text], symbol: str, level: int) -> Text:
         """a ∘ b ∘ c."""
@@ -127,21 +206,17 @@ class Notation:
 
     def clip(self, text: str, limit: int = 1200) -> str:
         """A text of bearable length."""
-        if len(text) <= limit:
-            return text
-        return "\\cdots" if self.latex else f"{text[: limit // 2]} … {text[-limit // 4 :]}"
+        return text if len(text) <= limit else f"{text[: limit // 2]} … {text[-limit // 4 :]}"
 
     def number(self, k: Any) -> str:
         """A number, to four digits; what is not whole does not look so."""
+        return self.digits(k).replace("inf", "∞").replace("-", "−")
+
+    def digits(self, k: Any) -> str:
+        """The digits of a number as Python writes them."""
         k = float(k)
         text = f"{int(k)}" if k.is_integer() and abs(k) < 1e15 else f"{k:.4g}"
-        if text.lstrip("-").isdigit() and float(text) != k:
-            text = repr(k)
-        text = text.replace("inf", self["∞"])
-        if not self.latex:
-            return text.replace("-", "−")
-        mantissa, _, power = text.partition("e")
-        return f"{mantissa}\\mathrm{{e}}{{{int(power)}}}" if power else text.replace("nan", "\\mathrm{nan}")
+        return repr(k) if text.lstrip("-").isdigit() and float(text) != k else text
 
     def leaf(self, value: Any) -> Text:
         """A leaf of a vector: numbers are written out, small arrays too, large ones by shape."""
@@ -181,56 +256,90 @@ class Notation:
         wrapped = self.parens(outer[0]) if len(factors) > 1 else outer[0]
         return f"{self.number(scale)} {self['·']} {wrapped}", PRODUCT
 
+    # -- several lines ---------------------------------------------------------------------------------------
 
-_LOOSE = re.compile(r"[\s,:;(){}\[\]⟨⟩\"\\]")
-"""What would be read as part of the text around a name."""
-_CALLED = {"\\": "backslash", "~": "asciitilde", "^": "asciicircum", "<": "less", ">": "greater"}
-_ESCAPES = {c: f"\\text{name}{{}}" for c, name in _CALLED.items()} | {c: f"\\{c}" for c in "&%#$_{}"}
-_LETTERS = re.compile("[\u00c0-\u024f\u0400-\u04ff\u0530-\u058f\u0900-\u10ff\u3040-\u30ff\u4e00-\u9faf\uac00-\ud7af]")
-"""Scripts that can be set as they are."""
-_GREEK = {c: unicodedata.name(c).split()[-1].replace("LAMDA", "LAMBDA") for c in "αβγδεζηθικλμνξπρστυφχψωΓΔΘΛΞΠΣΥΦΨΩ"}
+    def fold(self, text: str, indent: int = 0) -> str:
+        """A long line broken before + and −, after • and commas, where no bracket is open, or one if need be."""
+        room = CHOICE.width - indent
+        if len(text) <= room:
+            return text
+        pieces = list(self.pieces(text))
+        for depth in (0, 1):
+            lines = _cut(pieces, room, depth)
+            if len(lines) > 1:
+                return self.stacked([line.strip() for line in self.rejoined(lines)], indent)
+        return text
+
+    def pieces(self, text: str) -> Iterable[Piece]:
+        """What a text is made of, for breaking lines."""
+        return [(c, 1, (c in "(⟨[") - (c in ")⟩]")) for c in text]
+
+    def rejoined(self, lines: list[list[str]]) -> list[str]:
+        """The pieces of each line as a text."""
+        return ["".join(line) for line in lines]
+
+    def stacked(self, lines: Sequence[str], indent: int) -> str:
+        """The lines of one long text."""
+        return ("\n" + " " * (indent + 2)).join(lines)
+
+    def lines(self, texts: Sequence[str]) -> str:
+        """One below the other."""
+        return "\n".join(map(self.fold, texts))
+
+    def where(self, body: str, rows: Sequence[str]) -> str:
+        """A text, and below it what its letters mean."""
+        shown = [self.fold(row, 8) for row in rows]
+        return "\n".join([body, *[("        " if i else "  where ") + line for i, line in enumerate(shown)]])
+
+    def let(self, rows: Sequence[str], parts: Sequence[str]) -> str:
+        """What the letters mean, and then a pair, or one text."""
+        lead = "  in  (" if rows else "  ("
+        inner = [self.fold(b, len(lead)) for b in parts]
+        shown = [("      " if i else "  let ") + self.fold(row, 6) for i, row in enumerate(rows)]
+        return "\n".join([*shown, lead + (",\n" + " " * len(lead)).join(inner) + ")"])
+
+    def explained(self, body: str, rows: Sequence[str]) -> str:
+        """A program: its result, and what the letters mean."""
+        return self.where(self.fold(body), rows)
+
+    def equations(self, rows: Sequence[tuple[str, str]]) -> str:
+        """left = right, line by line."""
+        return "\n".join([f"{left} =\n{right}" for left, right in rows])
+
+    def matrix(self, rows: Sequence[Sequence[str]]) -> str:
+        """Blocks in rows; one block is itself."""
+        if len(rows) == 1 and len(rows[0]) == 1:
+            return self.fold(rows[0][0])
+        if len(rows) > 12 or len(rows[0]) > 12:
+            return f"{len(rows)} × {len(rows[0])} blocks"
+        widths = [max([len(row[j]) for row in rows]) for j in range(len(rows[0]))]
+        left, right = ("⎡⎢⎣", "⎤⎥⎦") if len(rows) > 1 else ("[[[", "]]]")
+        lines = ["   ".join([t.ljust(k) for t, k in zip(row, widths, strict=True)]) for row in rows]
+        at = [0, *[1] * (len(rows) - 2), 2]
+        return "\n".join([f"{left[k]} {line} {right[k]}" for k, line in zip(at, lines, strict=False)])
 
 
-def _group(base: str, mark: str) -> str:
-    """A text in LaTeX that may get one more subscript or superscript."""
-    return f"{{{base}}}" if re.search(rf"(?<!\\)\{mark}|'", base) else base
+def _cut(pieces: Sequence[Piece], room: int, depth: int) -> list[list[str]]:
+    """Lines that fit, broken where at most `depth` brackets are open."""
+    words = [p[0] for p in pieces]
+    lines: list[list[str]] = []
+    start, last, level, width, before = 0, 0, 0, 0, 0  # of the line, of the break, and what is seen up to each
+    for i, (word, seen, opened) in enumerate(pieces):
+        level += opened
+        follows = words[i + 1 : i + 3]
+        if level <= depth and ((word == " " and follows in _SIGNED) or (word in _COMMAS and follows[:1] == [" "])):
+            last, before = (i, width) if word == " " else (i + 1, width + seen)
+        width += seen
+        if width > room and last > start:
+            lines.append(words[start:last])
+            start, width = last, width - before
+    return [*lines, words[start:]]
 
 
-def _escaped(word: str) -> str:
-    """A name in LaTeX: upright and escaped, Greek by its commands, characters that it has not by their numbers."""
-    shown: list[str] = []
-    for kind, run in groupby(word, lambda c: "Greek" if c in _GREEK else "below" if c in _DIGITS else ""):
-        text = "".join(run)
-        if kind == "Greek":
-            names = [_GREEK[c].lower() if c.islower() else _GREEK[c].capitalize() for c in text]
-            shown.append("".join([f"{{\\{name}}}" for name in names]))
-        else:
-            shown.append(f"_{{{''.join([_DIGITS[c] for c in text])}}}" if kind else _upright(text))
-    return shown[0] if len(shown) == 1 and shown[0][0] != "_" else f"{{{''.join(shown)}}}" if shown else "\\text{''}"
+_SIGNED = [["+", " "], ["−", " "], ["-", " "]]
+_COMMAS = ("•", "\\bullet", ",")
 
-
-def _upright(text: str) -> str:
-    if all([c.isascii() and (c.isalnum() or c == "_") for c in text]):
-        return "\\mathrm{" + text.replace("_", "\\_") + "}"
-    return f"\\text{{{''.join(map(_character, text))}}}"
-
-
-def _character(c: str) -> str:
-    if " " <= c <= "~":
-        return _ESCAPES.get(c, c)
-    return c if c.isalpha() and _LETTERS.match(c) else f"U+{ord(c):04X}"
-
-
-_SYMBOLS = """
-∘ circ • bullet · cdot ⊗ otimes ⊙ odot ⊛ circledast ⋆ star ∗ ast × times ⊕ oplus ⋄ diamond ⟨ langle ⟩ rangle
-Σ Sigma Δ Delta Π Pi π pi ι iota → to ← leftarrow ↦ mapsto ⊸ multimap ∅ emptyset ∈ in ⊆ subseteq ∪ cup
-≤ leq ≥ geq ≠ neq ∧ land ∨ lor ¬ lnot … ldots ∞ infty
-"""
-_WORDS = _SYMBOLS.split()
-_COMMANDS = {c: f"\\{word}" + " " * (c in "⟨↦∪¬") for c, word in zip(_WORDS[::2], _WORDS[1::2], strict=True)}
-_OTHERS = {"−": "-", "ℝ": "\\mathbb{R}", "⟦": "[", "⟧": "]", "ᵀ": "^{T}", "M⁻¹": "M^{-1}"}
-UNICODE = Notation(False, {})
-LATEX = Notation(True, _COMMANDS | _OTHERS)
+UNICODE = Notation()
 
 
 # -- contractions by the names people use for them ---------------------------------------------------------------------

@@ -57,16 +57,15 @@ class Writer:
         self.constants: list[tuple[str, tuple[int, ...]]] = []
         self.text: list[Text] = [IDENTITY] * len(program.ops)
         taken = {text for text, _ in inputs} | set(others)
-        prime = "'" if n.latex else "′"
-        self.letters = [_free(letters, taken, prime) for letters in ("yzwst", "dehkl")]  # of values, of linear maps
+        self.letters = [_free(letters, taken, n.prime) for letters in ("yzwst", "dehkl")]  # of values, of linear maps
         self.spare = [c for c in "abcghkmnpqrstuvw" if c not in taken and c not in self.letters]
         self.counts = dict.fromkeys(self.letters, 0)
         self.called: list[tuple[str, int]] = []  # the letter and number of each let
         self.positive: dict[int, Text] = {}  # −f is kept as f here, so that signs come out in front
-        self.width = 180 if n.latex else 60
+        self.width = 60 * n.breadth
         uses = program.uses()
         for slot, text in zip(program.inputs, inputs, strict=True):
-            self.text[slot] = text
+            self.text[slot] = text if text is IDENTITY else (n.marked(text[0], slot), text[1])
         last = set(program.outputs)
         for slot, op in enumerate(program.ops):
             if op is not INPUT:
@@ -80,16 +79,20 @@ class Writer:
             text = self._constant(op.value)
         else:
             text = self._linear(slot, op, args) if self.flags[slot] else VALUES[type(op)](self, slot, op, args)
-        simple = text is IDENTITY or type(self.program.ops[slot]) in (Constant, Get) or len(text[0]) < 3
-        if simple or (uses < 2 and len(text[0]) <= width):
-            return text
+        simple = text is IDENTITY or type(self.program.ops[slot]) in (Constant, Get) or self._length(text) < 3
+        if simple or (uses < 2 and self._length(text) <= width):
+            return text if text is IDENTITY else (self.n.marked(text[0], slot), text[1])
         self.positive.pop(slot, None)
         letter = self.letters[1 if self.flags[slot] else 0]
-        name = chr(FIRST + len(self.called)).ljust(len(self.n.sub(letter, self.counts[letter])), FILLER)
+        length = self._length((self.n.sub(letter, self.counts[letter]), ATOM))
+        name = self.n.marked(chr(FIRST + len(self.called)).ljust(length, FILLER), slot)
         self.called.append((letter, self.counts[letter]))
         self.counts[letter] += 1
         self.lets.append((name, text[0]))
         return name, ATOM
+
+    def _length(self, text: Text) -> int:
+        return len(self.n.seen(text[0]))
 
     def _constant(self, value: Any) -> Text:
         if not getattr(value, "shape", ()):
@@ -159,9 +162,9 @@ class Writer:
 
     def _body(self, program: Program, inputs: list[Text], moving: list[bool]) -> str | None:
         wires = [s for s, m in zip(program.inputs, moving, strict=True) if m]
-        writer = Writer(self.n, program, program.dependent(wires), inputs)
+        writer = Writer(self.n.plain, program, program.dependent(wires), inputs)
         text = writer.outputs()[0]
-        return None if writer.lets or writer.constants or len(text) > self.width else text
+        return None if writer.lets or writer.constants or len(self.n.seen(text)) > self.width else text
 
     def _lonely(self, slot: int) -> bool:
         """Whether a step with a tuple of results has one only."""
@@ -174,13 +177,13 @@ class Writer:
         if p.name == "divide":
             return f"{n.within(args[0], POWER)} / {n.within(args[1], ATOM)}", PRODUCT
         if p.name == "pow":
-            return n.sup(n.within(args[0], ATOM), args[1][0] if n.latex else n.within(args[1], ATOM)), POWER
+            return n.sup(n.within(args[0], ATOM), n.within(args[1], ATOM) if n.flat else args[1][0]), POWER
         if len(args) > 1:
             return n.name(p.name) + n.listed("(", args, ")")[0], ATOM
         return self._applied(n.name(p.name), args[0])
 
     def _applied(self, name: str, arg: Text) -> Text:
-        return self.n.spaced(name, self.n.within(arg, POWER)), COMPOSE
+        return self.n.applied(name, self.n.within(arg, POWER)), COMPOSE
 
     @VALUES("a ⊛ x, Σ x, contract[…](x, y)", Contraction)
     def _contracted(self, slot: int, op: Contraction, args: list[Text]) -> Text:
@@ -346,47 +349,8 @@ def wires(n: Notation, space: Space) -> list[Text]:
     return [IDENTITY] if len(names) == 1 else [(n.sub(n["π"], n.variable(i)), ATOM) for i in names]
 
 
-def folded(text: str, indent: int, width: int = 110) -> str:
-    """A long line broken before + and −, after • and commas, where no parenthesis is open, or one if need be."""
-    if len(text) + indent <= width:
-        return text
-    for depth in (0, 1):
-        lines: list[str] = []
-        start, level, last = 0, 0, -1
-        for i, c in enumerate(text):
-            level += (c in "(⟨[") - (c in ")⟩]")
-            if level <= depth and (text[i : i + 3] in (" + ", " − ") or text[i : i + 2] in ("• ", ", ")):
-                last = i if c == " " else i + 1
-            if i - start + indent > width and last > start:
-                lines.append(text[start:last].strip())
-                start = last
-        if lines:
-            return ("\n" + " " * (indent + 2)).join([*lines, text[start:].strip()])
-    return text
-
-
-def where(writer: Writer, body: str) -> str:
-    """A text, and below it what its letters mean."""
-    lines = writer.definitions()
-    return "\n".join([body, *[("        " if i else "  where ") + line for i, line in enumerate(lines)]])
-
-
-def _let(writer: Writer, body: list[str]) -> str:
-    """What the letters mean, and then the texts."""
-    rows = writer.definitions()
-    if writer.n.latex:
-        inner = ",\\; ".join([writer.tidy(b) for b in body])
-        lets = "\\begin{aligned} \\textbf{let } & " + " \\\\ & ".join(rows) + " \\\\ \\textbf{in } & "
-        return f"{lets}{inner} \\end{{aligned}}" if rows else inner
-    shown = [("      " if i else "  let ") + line for i, line in enumerate(rows)]
-    lead = "  in  (" if rows else "  ("
-    inner = [folded(writer.tidy(b), len(lead)) for b in body]
-    return "\n".join([*shown, lead + (",\n" + " " * len(lead)).join(inner) + ")"])
-
-
 def _written(writer: Writer) -> str:
-    text = writer.outputs()[0]
-    return _let(writer, [text]) if writer.n.latex else where(writer, folded(writer.tidy(text), 0))
+    return writer.n.explained(writer.tidy(writer.outputs()[0]), writer.definitions())
 
 
 def map_text(n: Notation, L: LinearMap) -> str:
@@ -425,19 +389,16 @@ def derivation_text(n: Notation, D: Derivation) -> str:
     V, W = D.function.domain, D.function.codomain
     arguments, values = input_names(n, V, D.names), D.programs.outputs
     x = ", ".join([a[0] for a in arguments[:8]]) + (f", {n['…']}" if len(arguments) > 8 else "")
-    lines: list[str] = []
+    lines: list[tuple[str, str]] = []
     for name, given, space in (("[1]", D.programs.affine, V), ("[1r]", D.programs.reverse, W)):
         program = without_guards(given)
         flags = program.dependent(program.inputs[D.programs.inputs :])
         writer = Writer(n, program, flags, [*arguments, *wires(n, space)])
-        value, linear = writer.outputs(0, values)[0], writer.outputs(values)[0]
-        if n.latex:
-            lines.append(f"f^{{{name}}}({x}) &= {_let(writer, [f'({value}', linear + ')'])}")
-        else:
-            lines += [f"f^{name}({x}) =", _let(writer, [value, linear])]
-    if n.latex:
-        return "\\begin{aligned} " + " \\\\ ".join(lines) + " \\end{aligned}"
+        pair = [writer.tidy(text[0]) for text in (writer.outputs(0, values), writer.outputs(values))]
+        lines.append((f"{n.exponent('f', name, True)}({x})", n.let(writer.definitions(), pair)))
+    shown = n.equations(lines)
+    if not n.flat:
+        return shown
     head = [f"f = {term_text(n, D.function)[0]}", f"  : {space_text(n, V)[0]} → {space_text(n, W)[0]}"]
-    if not (V.plain and W.plain):
-        lines.append("(in coordinates: the adjoint is M⁻¹ • f^[1r] • M with the Riesz maps M of the weighted spaces)")
-    return "\n".join([*head, *lines])
+    note = "(in coordinates: the adjoint is M⁻¹ • f^[1r] • M with the Riesz maps M of the weighted spaces)"
+    return "\n".join([*head, shown, *([] if V.plain and W.plain else [note])])

@@ -19,8 +19,7 @@ from ..errors import RieszError
 from ..maps.linear_map import LinearMap
 from ..maps.matrices.materialise import places
 from ..maps.matrices.matrix_patterns import LeafPlace
-from ..maps.normal_form.entries import Entry
-from ..maps.normal_form.index_maps import Sizes, distinct, size_of
+from ..maps.normal_form import Entry, Sizes, distinct, size_of
 from ..relations.index_algebra import Affine, IndexMap, Labels, flat_positions
 from ..spaces.layout import Branch, build
 from ..spaces.space import Space

@@ -28,8 +28,8 @@ from ..terms.unitary import Transpose
 from ..terms.weights import Represent, Weigh
 from .notation import ATOM, COMPOSE, POWER, PRODUCT, SUM, Notation, Text, one, two
 
-_LIFTED = {Outer: "⊗", Inner: "⊙", ScalarMul: "·", MatVec: "⋆", MatMul: "⋆", Hadamard: "∗"}
-BILINEAR: dict[type, str] = {Contract: "⊛", **_LIFTED}
+LIFTED = {Outer: "⊗", Inner: "⊙", ScalarMul: "·", MatVec: "⋆", MatMul: "⋆", Hadamard: "∗"}
+BILINEAR: dict[type, str] = {Contract: "⊛", **LIFTED}
 _SYMBOLS: dict[type, str] = {ZeroMap: "0", sums.Add: "(+)", Represent: "M⁻¹", Weigh: "M"}
 _FAMILIES: dict[type, str] = {sums.Par: "Π", sums.BlockDiag: "Δ", sums.Fork: "⟨⟩", sums.Join: "[]"}
 
@@ -40,7 +40,7 @@ def set_text(n: Notation, index: Set) -> Text:
     for x in postorder(index):
         match x:
             case Seg():
-                done[x] = (f"\\mathbf{{{x.n}}}" if n.latex else str(x.n)), ATOM
+                done[x] = n.segment(x.n), ATOM
             case Product(factors=()):
                 done[x] = "1", ATOM
             case Product(factors=parts):
@@ -178,13 +178,13 @@ def term_text(n: Notation, term: Arrow) -> Text:
 
 
 def term_texts(n: Notation, term: Arrow) -> dict[Any, Text]:
-    """The texts of a term and of everything in it."""
+    """The texts of a term and of everything in it; the k-th of its nodes in postorder is marked k."""
     done: dict[Any, Text] = {}
-    for t in postorder(term):
+    for k, t in enumerate(postorder(term)):
         if isinstance(t, Arrow):
             inside = [done[c] for c in children(t) if isinstance(c, Arrow)]
             text, level = _arrow(n, t, inside, done)
-            done[t] = n.clip(text), level
+            done[t] = n.marked(n.clip(text), k), level
     return done
 
 
@@ -219,7 +219,7 @@ def _arrow(n: Notation, t: Arrow, inside: list[Text], done: dict[Any, Text]) -> 
     match t:
         case Const() | open.OpenConst():
             value = n.vector(t.leaves)[0]
-            return (f"K_{{{value}}}" if n.latex else f"K({value})"), ATOM
+            return n.fixed(value), ATOM
         case Compose():
             return _composition(n, t, done)
         case open.OpenCompose():
@@ -319,7 +319,7 @@ def declared(n: Notation, f: DeclaredLinear | DeclaredBilinear | Declared) -> st
 
 def _transform(n: Notation, op: Transform) -> str:
     letter, below, inverse, adjoint, factor = op.symbol
-    several = "," in below and not n.latex
+    several = "," in below and n.flat
     name = n.sub(letter, f"{{{below}}}" if several else below.replace("ℝ", n["ℝ"])) if below else letter
     name = n.sup(name, "-1") if inverse else name
     name = n.star(name) if adjoint else name
@@ -332,7 +332,8 @@ def _symbol(n: Notation, b: Bilinear) -> str:
 
 def section(n: Notation, symbol: str, value: Text, side: int) -> str:
     """(u ⋄) or (⋄ v)."""
-    shown = value[0] if value[0].lstrip("−-").replace(".", "").isdigit() else n.within(value, COMPOSE)
+    number = n.seen(value[0]).lstrip("−-").replace(".", "").isdigit()
+    shown = value[0] if number else n.within(value, COMPOSE)
     return n.parens(n.spaced(symbol, shown) if side else n.spaced(shown, symbol))
 
 
@@ -341,7 +342,7 @@ def contract(n: Notation, c: Any) -> str:
     letters = "ijklmnopqrstuvwxyzabcdefgh"
     spell = ["".join([letters[x % 26] for x in ls]) for ls in (*c.labels, c.out)]
     sizes = "".join([f", {letters[x % 26]}={size}" for x, size in c.extra])
-    arrow = n["→"] + " " * n.latex
+    arrow = n["→"] if n.flat else n["→"] + " "
     return f"{n.name('contract')}[{','.join(spell[:-1])}{arrow}{spell[-1]}{sizes}]"
 
 
@@ -350,7 +351,11 @@ def single(n: Notation, c: Any) -> str:
     known = one(c)
     if known == "ᵀ":
         return n.turned((f"({n.hole()})", ATOM)) if len(c.out) == 2 else contract(n, c)
-    return contract(n, c) if known is None else n[known] if known == "Σ" else n.name(known)
+    if known == "Σ":  # along some axes: Σ₀
+        (labels,) = c.labels
+        summed = ",".join([str(k) for k, label in enumerate(labels) if label not in c.out])
+        return n.sub(n["Σ"], summed) if c.out else n["Σ"]
+    return contract(n, c) if known is None else n.name(known)
 
 
 def combination(n: Notation, coefficients: tuple[float, ...], parts: list[Text]) -> Text:
@@ -362,8 +367,8 @@ def combination(n: Notation, coefficients: tuple[float, ...], parts: list[Text])
         size = abs(k)
         tight = len(parts) == 1 or k < 0 or size != 1.0
         body = n.within(part, PRODUCT if tight or part[1] > SUM else SUM)
-        if sign == " + " and size == 1.0 and body.startswith(n["−"]):
-            sign, body = f" {n['−']} ", body.removeprefix(n["−"])
+        if sign == " + " and size == 1.0 and (bare := n.unsigned(body)) is not None:
+            sign, body = f" {n['−']} ", bare
         text += sign + (body if size == 1.0 else f"{n.number(size)} {n['·']} {n.within(part, PRODUCT)}")
     negative = coefficients[0] < 0
     return text, SUM if len(parts) > 1 or negative else PRODUCT if coefficients[0] != 1.0 else parts[0][1]
@@ -372,7 +377,7 @@ def combination(n: Notation, coefficients: tuple[float, ...], parts: list[Text])
 def _composition(n: Notation, t: Compose, done: dict[Any, Text]) -> Text:
     g, f = t.outer, t.inner
     if isinstance(f, sums.Fork):
-        parts, symbol = [done[x] for x in f.terms], _LIFTED.get(cast(Any, type(g)))
+        parts, symbol = [done[x] for x in f.terms], LIFTED.get(cast(Any, type(g)))
         if symbol:
             return n.infix(parts, symbol, PRODUCT if symbol in "·∗" else POWER)[0], PRODUCT
         pattern = two(g.product) if isinstance(g, Applied) and g.product is not None else None

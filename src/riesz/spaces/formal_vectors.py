@@ -14,7 +14,7 @@ import numpy as np
 from ..errors import VectorError
 from ..relations import freeze
 from ..relations.index_sets import Array
-from ..runtime import later
+from ..runtime import displayed, later
 from .contraction import Factor, Labels, charge, network, pair, single
 
 if TYPE_CHECKING:
@@ -102,6 +102,9 @@ class Formal:
 
     def __repr__(self) -> str:
         return later.text(self)
+
+    _repr_mimebundle_ = displayed.mimebundle
+    _repr_html_ = displayed.html
 
 
 def _times(a: Any, b: Any) -> Any:
@@ -302,3 +305,6 @@ class TensorValue:
 
     def __repr__(self) -> str:
         return later.text(self)
+
+    _repr_mimebundle_ = displayed.mimebundle
+    _repr_html_ = displayed.html

@@ -143,7 +143,9 @@ def _fields(v: Any) -> tuple[Form, list[Any]]:
     counts = _field_names(cast(Any, type(v)))
     for name, counted in counts.items():
         value: Any = getattr(v, name, _MISSING)
-        if isinstance(value, (*_STEERING, *_WHOLE) if counted else _STEERING):
+        if counted is None or (callable(value) and not hasattr(cast(Any, type(value)), "__dataclass_fields__")):
+            fixed.append((name, cast(Any, type(value)), _held(value)))
+        elif isinstance(value, (*_STEERING, *_WHOLE) if counted else _STEERING):
             fixed.append((name, cast(Any, type(value)), value))
         elif value is not _MISSING:  # with init=False, one that was never set
             names.append(name)
@@ -158,12 +160,18 @@ _WHOLE: tuple[Any, ...] = (int, np.integer)
 
 
 @lru_cache(maxsize=1024)
-def _field_names(kind: type) -> dict[str, bool]:
-    """The fields of a dataclass, and which of them are declared as whole numbers."""
+def _field_names(kind: type) -> dict[str, bool | None]:
+    """The fields of a dataclass, and which of them are declared as whole numbers; None for those that are declared to
+    be no data (`static=True` of Equinox, `pytree_node=False` of Flax)."""
     from dataclasses import fields
 
-    types = {f.name: f.type for f in fields(cast(Any, kind))}
-    return {n: "int" in (t if isinstance(t, str) else getattr(t, "__name__", str(t))) for n, t in types.items()}
+    found: dict[str, bool | None] = {}
+    for f in fields(cast(Any, kind)):
+        t: Any = f.type
+        found[f.name] = "int" in (t if isinstance(t, str) else getattr(t, "__name__", str(t)))
+        if f.metadata.get("static") or f.metadata.get("pytree_node") is False:
+            found[f.name] = None
+    return found
 
 
 def _beside(v: Any, fields: Any) -> tuple[tuple[str, Any, Any], ...]:
@@ -450,7 +458,8 @@ def hint(value: Any) -> str:
         return ""
     if hasattr(given, "to_numpy"):
         return "; write x.to_numpy()"
-    return "; write float(x)" if hasattr(given, "__float__") and not isinstance(given, float) else ""
+    one = hasattr(given, "__float__") and not isinstance(given, float) and getattr(given, "size", 1) == 1
+    return "; write float(x)" if one else ""
 
 
 def _at(path: tuple[Any, ...]) -> str:

@@ -16,7 +16,7 @@ import numpy as np
 from ..errors import IndexSetError, SpaceError, VectorError
 from ..relations import freeze
 from ..relations.index_sets import Array, Seg, Set, box_set
-from ..runtime import buffers, later
+from ..runtime import buffers, displayed, later
 from ..runtime.interning import Node, derived, documented, each, postorder
 from .contraction import number
 from .formal_vectors import Formal, FormalProduct, TensorValue, dense, freeze_leaf, leaf_bound, leaf_inner, leaf_norm
@@ -217,9 +217,16 @@ class Space(Node):
     def __repr__(self) -> str:
         return later.text(self)
 
+    _repr_mimebundle_ = displayed.mimebundle
+    _repr_html_ = displayed.html
+
     def latex(self) -> str:
         """The space in LaTeX."""
         return later.latex(self)
+
+    def mathml(self, ids: bool = False) -> str:
+        """The same in MathML; with `ids`, parts have an attribute data-id."""
+        return later.mathml(self, ids)
 
     def _repr_latex_(self) -> str:
         return f"${self.latex()}$"

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from functools import wraps
+from importlib import import_module
 from typing import Any, cast, overload
 
 from ..errors import SpaceError
@@ -338,6 +339,8 @@ _makers: dict[str, Maker] = {}
 
 
 def _find_maker(name: str) -> Maker:
+    if name not in _makers:  # its file is loaded when its public name is asked for
+        getattr(import_module("riesz"), name)
     return _makers[name]
 
 

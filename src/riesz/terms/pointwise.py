@@ -35,14 +35,12 @@ def _operand(f: Any, symbol: str) -> Any:
     if isinstance(f, (np.ndarray, tuple, list, dict)):
         return const(f)
     rule = "functions combine with functions, numbers and constant vectors"
-    if hasattr(f, "apply_primitive"):  # traced
-        rule += "; to add a traced number k to the diagonal of a map L write L + k * rz.jacobian(lambda v: v)(x)"
     raise SpaceError(f"cannot form f {symbol} g with g = {f!r}: {rule}")
 
 
 def _lift(maker: Any, symbol: str, left: Any, right: Any, *parameters: Any) -> Any:
     """Apply a maker to two operands, either of which may be open, or a number."""
-    if symbol in "+−-" and type(right) is later.LinearMap:
+    if symbol in "+−-" and (type(right) is later.LinearMap or hasattr(right, "beside")):
         return NotImplemented  # which adds by itself
     f, g = _operand(left, symbol), _operand(right, symbol)
     if _number(f) or _number(g):
@@ -107,6 +105,9 @@ def multiply(f: Any, g: Any) -> Any:
         return scale(f, g)
     if _number(g):
         return scale(g, f)
+    for k, h in ((f, g), (g, f)):
+        if hasattr(k, "apply_primitive") and isinstance(h, Arrow) and not getattr(k, "shape", ()):  # a traced number
+            return later.multiple(k, h)
     return _lift(_product, "·", f, g)
 
 
@@ -132,6 +133,8 @@ def divide(f: Any, g: Any) -> Any:
     """f / g at every point."""
     if _number(g):
         return scale(1.0 / g, f)
+    if hasattr(g, "apply_primitive") and not getattr(g, "shape", ()):  # a traced number
+        return later.multiple(1.0 / g, f)
     return _lift(_quotient, "/", f, g)
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, cast, overload
 
 from ..errors import LinearityError, SpaceError
 from ..relations.index_sets import Set
-from ..runtime import later
+from ..runtime import displayed, later
 from ..runtime.interning import Node, derived
 from ..spaces.space import Copower, Space
 
@@ -78,12 +78,23 @@ class Arrow(Node):
     def __repr__(self) -> str:
         return later.text(self)
 
+    _repr_mimebundle_ = displayed.mimebundle
+    _repr_html_ = displayed.html
+
     def latex(self) -> str:
         """The function in LaTeX."""
         return later.latex(self)
 
+    def mathml(self, ids: bool = False) -> str:
+        """The same in MathML; with `ids`, parts have an attribute data-id."""
+        return later.mathml(self, ids)
+
     def _repr_latex_(self) -> str:
         return f"${self.latex()}$"
+
+    def diagram(self, limit: int = 120) -> Any:
+        """A string diagram of the term: wires are index sets, boxes arrays; `limit`: draw at most so many steps."""
+        return later.diagram(self, limit=limit)
 
 
 def _pointwise() -> Any:

@@ -463,6 +463,8 @@ class _Reader:
                 what = f"{name} is given {key} twice" if key in options else what
                 self.refuse(part, f"{what}; it is written {row.usage(name)}")
             options[key] = (yield part, "option").value
+            if key in ("axis", "axes") and isinstance(options[key], int) and abs(options[key]) > MOST_AXES:
+                self.refuse(part, f"an array has at most {MOST_AXES} axes; {key} is more here")
         for key in row.options[: row.required]:
             if key not in options:
                 self.refuse(node, f"{name} needs {key}: {row.usage(name)}")

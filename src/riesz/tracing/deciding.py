@@ -28,6 +28,14 @@ def decided(x: Any) -> bool:
         ) from None
 
 
+def known(x: Any) -> bool | None:
+    """As `decided`, and None where the number is not known."""
+    try:
+        return x.home.decide(x.slot)
+    except LookupError:
+        return None
+
+
 def whole_number(x: Any) -> int:
     """A traced integer as an index of a list or the end of a range, at the point: that it is this one is a guard."""
     if x.shape or x.dtype.kind not in "iub":
@@ -42,6 +50,32 @@ def whole_number(x: Any) -> int:
             "static_argnums=…)"
         ) from None
     return found
+
+
+def whole_part(x: Any) -> int | None:
+    """int(x) at the point: that the whole part is this one is a guard. None where the number is not known."""
+    try:
+        found = x.home.number(x.slot, True)
+        if x.size != 1 or not np.isfinite(found).all():
+            return int(found)  # Python's own error
+        whole = int(np.reshape(found, ()))
+        decided(np.equal(np.trunc(x.reshape(())), whole))
+    except LookupError:
+        return None
+    return whole
+
+
+def one_number(x: Any, at: tuple[Any, ...]) -> Any:
+    """x.item(*at): a number of Python's, which takes the type of what it meets; a whole number or a truth value as it
+    is at the point."""
+    if not at and x.size != 1:
+        raise ValueError("can only convert an array of size 1 to a Python scalar")
+    at = at[0] if at and type(at[0]) is tuple else at
+    found = x.reshape(()) if not at else x.ravel()[at[0]] if len(at) == 1 else x[at]
+    if found.shape:
+        raise ValueError("incorrect number of indices for array")
+    kind = found.dtype.kind
+    return whole_number(found) if kind in "iu" else decided(found) if kind == "b" else found
 
 
 def _advice() -> str:

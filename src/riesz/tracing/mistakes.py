@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from traceback import walk_tb
 from typing import Any, NoReturn, cast
 
 import numpy as np
@@ -35,7 +34,8 @@ def explained(problem: Exception, function: Any, args: Any, named: Any, name: st
         with np.errstate(all="ignore"):
             function(*_standing_in(args), **_standing_in(named or {}))
     except Exception as own:
-        return own if not isinstance(own, AssertionError) else problem
+        named_it = isinstance(problem, TypeError) and str(problem).startswith("scipy.")  # SciPy's may name _parse_args
+        return problem if named_it or isinstance(own, AssertionError) else own
     if isinstance(problem, TypeError) and "argument" in str(problem):
         unknown = f"arguments that riesz does not know for traced arrays ({problem})"
         return refuse(f"{called} was called with {unknown}; see docs/coverage.md")
@@ -48,13 +48,16 @@ def foreign(problem: Exception, name: str) -> Exception | None:
     theirs = type(problem).__module__.split(".")[0] in OTHERS
     if isinstance(problem, RieszError):
         return None
+    from traceback import walk_tb  # slow to import
+
     frames = [frame for frame, _ in walk_tb(problem.__traceback__)]
     rooms = [frame.f_globals.get("__name__", "").split(".") for frame in frames]
     said = "it never ends" if isinstance(problem, RecursionError) else (str(problem).splitlines() or [""])[0]
     room = next((r[0] for r in reversed(rooms) if r[0] in OTHERS), None)
     if room is not None and (theirs or "Traced" in str(problem) or isinstance(problem, RecursionError)):
         return TraceError(f"{outside(room, said)} (in {name})")
-    compiled = rooms[-1][0] in ("scipy", "numpy") and any([_any(dict(f.f_locals), _traced) for f in frames[-2:]])
+    last = [f for f, r in zip(frames[-2:], rooms[-2:], strict=True) if r[0] != "riesz"]  # ours may ask with numbers
+    compiled = rooms[-1][0] in ("scipy", "numpy") and any([_any(dict(f.f_locals), _traced) for f in last])
     attribute = compiled and isinstance(problem, AttributeError)
     if attribute or (isinstance(problem, TypeError) and (compiled or "'Traced'" in said)):
         room = ".".join([part for part in rooms[-1] if not part.startswith("_")]) if compiled else "Python"
@@ -129,15 +132,6 @@ def sample(shape: tuple[int, ...], dtype: Any) -> Any:
     if len(shape) > 1 and shape[-1] == shape[-2]:
         found = found + found.swapaxes(-1, -2) + 2 * shape[-1] * np.eye(shape[-1])
     return found.astype(dtype)
-
-
-def refusing(message: str) -> Any:
-    """A method that cannot be while tracing."""
-
-    def method(self: Any, *args: Any, **named: Any) -> Any:
-        raise refuse(message)
-
-    return method
 
 
 def no_number(kind: str) -> Any:

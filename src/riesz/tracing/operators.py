@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -88,3 +88,25 @@ class Operators:
 
     def __rdivmod__(self, other: Any) -> Any:
         return self.__rfloordiv__(other), self.__rmod__(other)
+
+
+class ChangesItself:
+    """Methods that change an array in place, by writing to it."""
+
+    __slots__ = ()
+
+    def sort(self, axis: int = -1, **named: Any) -> None:
+        """Sorted in place."""
+        cast(Any, self)[...] = np.sort(cast(Any, self), axis, **named)
+
+    def partition(self, kth: Any, axis: int = -1, **named: Any) -> None:
+        """Smaller numbers before the kth, others after it."""
+        cast(Any, self)[...] = np.partition(cast(Any, self), kth, axis, **named)
+
+    def put(self, *args: Any, **named: Any) -> None:
+        """As np.put."""
+        np.put(cast(Any, self), *args, **named)
+
+    def fill(self, value: Any) -> None:
+        """All elements become one number."""
+        cast(Any, self)[...] = value

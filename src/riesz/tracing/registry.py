@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import wraps
+from importlib import import_module
+from itertools import takewhile
 from typing import Any
 
 import numpy as np
@@ -32,13 +34,52 @@ MASKED: set[Any] = set()
 """The class of what a mask that depends on the numbers selects; entered by writing/masked.py."""
 WRITERS: dict[Any, Callable[..., None]] = {}
 """Functions of NumPy's that write into their first argument."""
-WRITING: dict[str, Callable[..., Any]] = {}
-"""What writes into arrays or meets sparse matrices, by name; entered by files that are loaded with the rules."""
+BY_NAME: dict[str, Callable[..., Any]] = {}
+"""What traced arrays call: code of files that are loaded with the rules, or when it is first called."""
 
 
-def writing(code: Any) -> Any:
-    """Enter a function under its name in WRITING."""
-    WRITING[code.__name__] = code
+class Later:
+    """Stands for a rule in its table until it is first called. Then its file is loaded, and enters the rule itself."""
+
+    __slots__ = ("file", "key", "table")
+
+    def __init__(self, table: dict[Any, Any], key: Any, file: str) -> None:
+        self.table, self.key, self.file = table, key, file
+        table.setdefault(key, self)
+
+    def __call__(self, *args: Any, **named: Any) -> Any:
+        import_module(self.file)
+        return self.table[self.key](*args, **named)
+
+
+class Loading(dict[Any, Callable[..., Any]]):
+    """A table whose files are loaded when something is looked for that is not there."""
+
+    files: tuple[str, ...] = ()
+
+    def __missing__(self, key: Any) -> Any:
+        if not self.files:
+            raise KeyError(key)
+        for file in self.files:
+            import_module(file)
+        self.files = ()
+        return self[key]
+
+    def find(self, key: Any) -> Any:
+        """The rule, or None."""
+        try:
+            return self[key]
+        except KeyError:
+            return None
+
+
+COMPLEX = Loading()
+"""NumPy function or ufunc → its rule where an argument is complex."""
+
+
+def by_name(code: Any) -> Any:
+    """Enter a function, under its name, among those that traced arrays call."""
+    BY_NAME[code.__name__] = code
     return code
 
 
@@ -95,3 +136,20 @@ def answers_called(*functions: Any, what: str, rule: str) -> Callable[[Any], Any
         return answers(*functions, what=what, rule=rule)(as_called(functions[0], code))
 
     return enter
+
+
+def public_name(function: Any) -> str:
+    """What users call a function of NumPy's or SciPy's: np.sum, np.linalg.solve, scipy.special.erf, norm.logpdf."""
+    whose = getattr(function, "__self__", None)
+    if whose is not None and type(whose).__module__.startswith("scipy."):
+        return f"{getattr(whose, 'name', None) or type(whose).__name__}.{function.__name__}"
+    module = getattr(function, "__module__", None) or ""
+    name = getattr(function, "__name__", str(function))
+    if isinstance(function, np.ufunc):
+        numpys = getattr(np, name, None) is function or name in ("absolute", "conjugate", "divide", "remainder")
+        return f"{'np' if numpys else 'scipy.special'}.{name}"
+    if module.startswith("scipy"):
+        public = [*takewhile(lambda part: part[0] != "_", module.split("."))]
+        return ".".join([*(public if len(public) > 1 else ["scipy", "sparse"]), name])
+    part = module.split(".")
+    return "np." + ".".join([*[p for p in part[1:2] if not p.startswith("_")], name])

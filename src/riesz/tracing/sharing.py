@@ -15,6 +15,7 @@ from typing import Any, cast
 
 import numpy as np
 
+from .layouts import REORDERS, Made, frame_of
 from .operators import Operators
 from .trace import Trace, inmost, leaked, refuse
 
@@ -32,6 +33,8 @@ matrix_transpose diagonal"""
 MOVERS = {getattr(np, name) for name in _MOVERS.split()} | {np.linalg.matrix_transpose, np.linalg.diagonal}
 """Those whose results have their axes in another order, or no order at all."""
 _USERS = "dot einsum tensordot inner outer where concatenate stack vstack hstack vdot kron"
+SUMS = {np.add, np.subtract}
+"""Ufuncs whose second operand can be added later."""
 OPERANDS = {getattr(np, name) for name in _USERS.split()}
 """Functions that use the arrays they are given as they use traced ones: as arguments of steps, whose numbers are read
 when the program runs."""
@@ -60,6 +63,7 @@ class Look:
     """What an array looks into: memory, which array it is a view of (None: all of it), and how."""
 
     __slots__ = ("how", "memory", "moved", "parent", "seen")
+    waits = False  # what waits is of another class (writing/waiting.py)
 
     def __init__(self, memory: Any, parent: Any = None, how: Any = None, moved: bool = False) -> None:
         self.memory, self.parent, self.how = memory, parent, how
@@ -67,19 +71,29 @@ class Look:
         self.seen: int = memory.version
 
 
-def rooted(x: Any, fixed: str = "", odd: bool = False) -> Look:
-    """Memory for an array that is no view."""
+def rooted(x: Any, fixed: str = "", odd: Any = None) -> Look:
+    """Memory for an array that is no view; `odd`: how it was made, where it may lie in memory by other than rows."""
     from .writing.memory import Memory
 
+    if x.look is not None and x.look.waits:
+        x.unshare()
     if x.look is None:
-        x.look = Look(Memory(x.home, x.shape, x.dtype, x.own_slot, fixed, odd), moved=odd)
+        _owned(x, x.maker)
+        x.look = Look(Memory(x.home, x.shape, x.dtype, x.own_slot, fixed, odd), moved=odd is not None)
     return x.look
+
+
+def _owned(x: Any, trace: Any) -> None:
+    """An array made of outer arrays only was computed in the outer function; it belongs to the one that made it."""
+    if x.home is not trace and trace is not None and trace is inmost():
+        x.own_slot, x.home = trace.capture(x), trace
 
 
 def viewed(x: Any, part: Any, how: Callable[[Any], Any], moved: bool = False) -> Any:
     """A view of x; `how` makes the same view of any array. `moved`: its axes lie in another order."""
     if isinstance(part, _TRACED) and part is not x and (part.shape or part.weak is None):
         look = rooted(x)
+        _owned(part, look.memory.trace)
         part.look = Look(look.memory, x, how, moved or look.moved)
     return part
 
@@ -134,11 +148,11 @@ def _view(function: Any, part: Any, args: Any, named: Any, x: Any, i: int | None
 _EACH = {np.atleast_1d, np.atleast_2d, np.atleast_3d}  # of each argument by itself
 
 
-def places_of(x: Any) -> Any:
-    """The table of sources, looked at as x looks at its memory."""
+def places_of(x: Any, numbered: bool = False) -> Any:
+    """The table of sources, or of the places themselves, looked at as x looks at its memory."""
     chain = _settled_chain(x)
     memory = x.look.memory
-    found = memory.opened().reshape(memory.shape)
+    found = memory.laid(memory.numbers() if numbered else memory.opened())
     for y in chain:
         found = y.look.how(found)
     return found
@@ -158,8 +172,8 @@ def _settled_chain(x: Any) -> list[Any]:
         shared = [not v.size or np.may_share_memory(v, f) for v, f in zip(looks, frames, strict=True)]
         if any(shared) and not all(shared):
             raise refuse(
-                "an array is written to, and another one is a view or a copy of it, depending on how NumPy lays it out "
-                "(it comes from a computation with transposed arrays); copy it first: x = x.copy()"
+                "an array is written to, and how NumPy lays it out in memory is not known (it comes from a computation "
+                "with transposed arrays): another one may be a view or a copy of it; copy it first: x = x.copy()"
             )
         if all(shared):
             if y.look.memory is not memory:
@@ -169,9 +183,16 @@ def _settled_chain(x: Any) -> list[Any]:
         else:
             y.look.memory.version += 1  # views of y must look again
             y.look = None
-            memory, views = rooted(y).memory, []
+            odd = None if looks[0].flags.c_contiguous else np.empty_like(looks[0], subok=False)
+            memory, views = rooted(y, odd=odd).memory, []
             frames = _frames(memory)
     return views
+
+
+def _frames(memory: Any) -> list[Any]:
+    """Arrays that lie in memory as one of this kind does, or may."""
+    found = frame_of(memory)
+    return [found] if found is not None else [np.empty(memory.shape, np.int8, order) for order in ("C", "F")]
 
 
 def base_of(x: Any) -> Any:
@@ -185,18 +206,16 @@ def base_of(x: Any) -> Any:
     return None if root is x else root
 
 
-def _frames(memory: Any) -> list[Any]:
-    """Arrays that lie in memory as one of this kind may."""
-    return [np.empty(memory.shape, np.int8, order) for order in ("CF" if memory.odd else "C")]  # pyright: ignore
-
-
 def current_slot(x: Any) -> int:
     """The slot of an array that may have been written to since it was read."""
-    if x.look.seen != x.look.memory.version:
+    if x.look.waits:
+        x.own_slot, x.look = x.look.read(), None
+    elif x.look.seen != x.look.memory.version:
         places = places_of(x)
         look = x.look
         if look.seen != look.memory.version:
             slot = look.memory.read(places, None)
+            x.home = look.memory.trace
             x.own_slot = x.home.const(np.zeros(x.shape, x.dtype)) if slot is None else slot
             look.seen = look.memory.version
     return x.own_slot
@@ -221,15 +240,15 @@ def writable(x: Any) -> Trace:
     return x.look.memory.trace
 
 
-def fresh(result: Any, args: Sequence[Any]) -> Any:
+def fresh(result: Any, function: Any, args: Sequence[Any], named: dict[str, Any], given: Sequence[Any] = ()) -> Any:
     """What a function that gives no view gives: an array on its own, also where it has the numbers of an argument."""
     if isinstance(result, _TRACED):
-        for x in args:
+        for x in (*given, *args):
             if result is x:
                 return result.copy("K")
         result.unshare()
-        if len(result.shape) > 1 and any([moved(x) for x in args]):
-            rooted(result, odd=True)
+        if len(result.shape) > 1 and (function in REORDERS or any([moved(x) for x in (*given, *args)])):
+            rooted(result, odd=Made(function, args, named))
     elif isinstance(result, (list, tuple)):
         for part in cast("list[Any]", result):
             if isinstance(part, _TRACED) and not any([part is x for x in args]):
@@ -243,30 +262,3 @@ def moved(x: Any) -> bool:
         steps = [abs(s) for s, n in zip(cast(Any, x).strides, cast(Any, x).shape, strict=True) if s and n > 1]
         return steps != sorted(steps, reverse=True)
     return isinstance(x, _TRACED) and getattr(x, "look", None) is not None and x.look.moved
-
-
-def in_place(ufunc: Any, x: Any, other: Any) -> Any:
-    """x += other and its kin: of a number, a new number; of an array, the array changes for all who hold it."""
-    from .traced import operator, slot_of
-
-    if not x.shape and x.weak is not None:
-        return operator(ufunc, x, other)
-    if x.look is not None:
-        writable(x)
-    result = operator(ufunc, x, other)
-    if result is NotImplemented:
-        return result
-    cannot = f"cannot cast the result of {ufunc.__name__} from"
-    if not isinstance(result, _TRACED):
-        raise TypeError(f"{cannot} complex numbers to {x.dtype} in place; write x = x + … instead")
-    if result.shape != x.shape:
-        raise ValueError(
-            f"non-broadcastable output operand with shape {x.shape} doesn't match the broadcast shape {result.shape}"
-        )
-    if result.dtype.kind == "f" and x.dtype.kind != "f":
-        raise TypeError(f"{cannot} {result.dtype} to {x.dtype} in place; write x = x.astype(float) first")
-    if x.look is None:  # an array of an outer trace becomes one of the inner trace
-        x.home, x.own_slot = result.home, slot_of(result.home, result, x.dtype)
-    else:
-        x.look.memory.write(places_of(x), ..., slot_of(x.look.memory.trace, result, x.dtype))
-    return x

@@ -16,6 +16,7 @@ from ..programs.program import INPUT, Program, applied
 from ..relations.base import freeze, frozen
 from ..runtime import tuning
 from ..spaces.formal_vectors import dense
+from .registry import public_name
 from .surroundings.contents import equal
 from .surroundings.outside import OUTSIDE, Outside
 
@@ -211,18 +212,35 @@ def forgive(before: tuple[Trace | None, int]) -> None:
 
 
 def _users() -> tuple[Any, Any]:
-    """The frame of the user's code, and that of the function of NumPy's or SciPy's that it called, or None."""
+    """The frame of the user's code, and the function of NumPy's or SciPy's that it called: itself where riesz answers
+    for it, else the frame it runs in; or None."""
     here = os.path.dirname(os.path.dirname(__file__))
-    numpy_home, scipy_home = os.path.dirname(np.__file__), os.sep + "scipy" + os.sep
+    loaded = [sys.modules[name] for name in ("numpy", "scipy") if name in sys.modules]
+    homes = tuple([os.path.dirname(module.__file__ or "") + os.sep for module in loaded])
     frame, called = sys._getframe(1), None  # pyright: ignore[reportPrivateUsage]
     while frame.f_back is not None:
         file = frame.f_code.co_filename
-        library = file.startswith(numpy_home) or scipy_home in file
+        library = file.startswith(homes)
         if not library and not file.startswith((here, "<frozen", "<__array_function__")):
             break
-        called = frame if library else called
+        if not file.endswith("mixins.py"):  # the operators of NumPy's mixin are the user's own
+            called = frame if library else _asked(frame) or called
         frame = frame.f_back
     return frame, called
+
+
+_ASKED = {"__call__": ("self", "cls"), "__array_function__": ("function",), "__array_ufunc__": ("ufunc",)}
+"""Functions of ours that answer for one of a library: which of their names says which."""
+
+
+def _asked(frame: Any) -> Any:
+    """The function of a library that a frame of riesz's own answers for, or None."""
+    for name in _ASKED.get(frame.f_code.co_name, ()):
+        found = frame.f_locals.get(name)
+        found = getattr(found, "original", None) if name in ("self", "cls") else found
+        if found is not None:
+            return found
+    return None
 
 
 def user_frame() -> Any:
@@ -230,21 +248,28 @@ def user_frame() -> Any:
     return _users()[0]
 
 
-def user_line() -> str:
-    """Where the user's code is, for error messages."""
+def asked_for(function: Any) -> bool:
+    """Whether it is this function of a library's that the user's code called, not one that another one calls."""
+    return _users()[1] is function
+
+
+def user_line(said: str = "") -> str:
+    """Where the user's code is, for error messages; and what it calls there, if that is not said yet."""
     frame, _ = _users()
     theirs = library_function()
-    inside = f", which calls {theirs}" if theirs.startswith("scipy") else ""
+    inside = f", which calls {theirs}" if theirs and theirs.rsplit(".", 1)[-1] not in said else ""
     return f" (at {os.path.basename(frame.f_code.co_filename)}:{frame.f_lineno}, in {frame.f_code.co_name}{inside})"
 
 
 def library_function() -> str:
-    """The function of NumPy's or SciPy's that the user's code called, as far as it is written in Python; or nothing."""
-    _, frame = _users()
-    if frame is None:
+    """The name of the function of NumPy's or SciPy's that the user's code called, as far as that is known."""
+    _, called = _users()
+    if called is None:
         return ""
-    words = [word for word in frame.f_globals.get("__name__", "").split(".") if word[0] != "_"]
-    return ".".join([*words, frame.f_code.co_qualname.removesuffix(".__init__")])
+    if not hasattr(called, "f_code"):
+        return public_name(called)
+    words = [word for word in called.f_globals.get("__name__", "").split(".") if word[0] != "_"]
+    return ".".join([*words, called.f_code.co_qualname.removesuffix(".__init__")])
 
 
 def converter() -> str:
@@ -254,7 +279,7 @@ def converter() -> str:
 
 def refuse(message: str) -> TraceError:
     """An error that names the user's line. The trace keeps it, in case the user's code catches it."""
-    problem = message + user_line()
+    problem = message + user_line(message)
     trace = _inmost.get()
     if trace is not None:
         trace.refusals.append(problem)

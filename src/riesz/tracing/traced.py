@@ -18,6 +18,7 @@ from ..errors import TraceError
 from ..ops.op import Cast
 from ..ops.opaque import Discrete
 from ..spaces.layout import own_arithmetic
+from .array_methods import ArrayMethods
 from .classes import (
     INTEGER,
     Described,
@@ -29,28 +30,22 @@ from .classes import (
     is_integer,
     of_python,
 )
-from .deciding import decided, whole_number
-from .mistakes import no_number, raise_explained, refusing
-from .operators import Operators
-from .registry import FUNCTIONS, MASKED, UFUNCS, WRITERS, WRITING, writing
+from .deciding import decided, one_number, whole_number, whole_part
+from .layouts import Made
+from .mistakes import no_number, raise_explained
+from .operators import ChangesItself, Operators
+from .registry import BY_NAME, FUNCTIONS, MASKED, UFUNCS, WRITERS, by_name
 from .registry import NOTES as NOTES
 from .registry import answers as answers
 from .sharing import (
-    OPERANDS,
-    VIEWS,
-    Look,
+    SUMS,
     base_of,
     current_slot,
     fresh,
-    in_place,
     moved,
-    rearranges,
     rooted,
-    traced_in,
-    views,
-    without_out,
 )
-from .surroundings.outside import PLAIN, note
+from .surroundings.outside import PLAIN
 from .surroundings.watching import Standing
 from .trace import Trace, inmost, leaked, library_function, refuse
 from .trace import current_level as current_level
@@ -62,19 +57,22 @@ BOOL = np.dtype(bool)
 _PYTHON = (bool, int, float)
 
 
-class Traced(Described, Operators, metaclass=Kind):
+class Traced(ChangesItself, ArrayMethods, Described, Operators, metaclass=Kind):
     """An array of a trace. It behaves like a NumPy array whose numbers are not known yet."""
 
-    __slots__ = ("_shape", "dtype", "home", "look", "own_slot", "weak")
+    __slots__ = ("_shape", "dtype", "home", "look", "maker", "own_slot", "weak")
     __array_priority__ = 1000.0
 
-    def __init__(self, trace: Trace, slot: int, dtype: Any = FLOAT, weak: int | None = False) -> None:
+    def __init__(
+        self, trace: Trace, slot: int, dtype: Any = FLOAT, weak: int | None = False, shape: Any = None
+    ) -> None:
         self.home = trace
         self.own_slot = slot
-        self._shape: Shape = trace.shapes[slot]
+        self._shape: Shape = trace.shapes[slot] if shape is None else shape  # given where nobody has read it yet
         self.dtype = dtype
         self.weak = weak  # a Python float: it takes the type of what it meets; None: an array without axes, no number
-        self.look: Look | None = None  # the memory it shares with others (sharing.py)
+        self.look: Any = None  # the memory it shares with others (sharing.py)
+        self.maker = inmost()  # who may write to it
 
     @property
     def slot(self) -> int:
@@ -95,8 +93,6 @@ class Traced(Described, Operators, metaclass=Kind):
 
     shape: Any = property(operator_module.attrgetter("_shape"), _no_shape, doc="The lengths of the axes.")
 
-    T: Any = property(lambda self: self._call(np.transpose), doc="The transpose.")
-    mT: Any = property(lambda self: self._call(np.swapaxes, -1, -2), doc="The transpose of the last two axes.")
     base: Any = property(base_of, doc="The array it is a view of, or None.")
     real: Any = property(lambda self: self, lambda self, x: self.__setitem__(..., x), doc="The array itself.")
     imag: Any = property(lambda self: lifted(np.zeros(self.shape, self.dtype), self.home), doc="Zeros.")
@@ -104,10 +100,10 @@ class Traced(Described, Operators, metaclass=Kind):
     @property
     def flat(self) -> Any:
         """The elements in one axis; it may be written to."""
-        return WRITING["Flat"](self)
+        return BY_NAME["Flat"](self)
 
     def _call(self, function: Any, *args: Any, **named: Any) -> Any:
-        return call_function(function, (self, *args), named)
+        return BY_NAME["call_function"](function, (self, *args), named)
 
     # -- NumPy's hooks ------------------------------------------------------------------------------------
 
@@ -115,27 +111,23 @@ class Traced(Described, Operators, metaclass=Kind):
         if not MASKED.isdisjoint(map(type, args)):
             return NotImplemented
         if method == "at" or (named and any([x is not None for x in named.get("out") or ()])):
-            return WRITING["ufunc_on"](ufunc, method, args, named)
+            return BY_NAME["ufunc_on"](ufunc, method, args, named)
         if method != "__call__":
-            from .rules.elementwise import ufunc_method
-
-            return ufunc_method(ufunc, method, args, named)
-        return typed(call_ufunc(ufunc, integers(args), named), False)
+            return BY_NAME["ufunc_method"](ufunc, method, args, named)
+        return typed(BY_NAME["call_ufunc"](ufunc, BY_NAME["integers"](args), named), False)
 
     def __array_function__(self, function: Any, types: Any, args: Any, named: Any) -> Any:
         if not MASKED.isdisjoint(types):
             return NotImplemented
         if is_complex(args) or (named and is_complex(tuple(named.values()))):
-            from .rules.complex.complex_pairs import call
-
-            return call(function, args, named)
+            return BY_NAME["call_complex"](function, args, named)
         if function not in FUNCTIONS or named.get("out") is not None:
             if function in WRITERS or function in FUNCTIONS:
-                return WRITING["function_on"](function, args, named)
+                return BY_NAME["function_on"](function, args, named)
             name = f"{getattr(function, '__module__', 'numpy')}.{getattr(function, '__name__', function)}"
             advice = "docs/coverage.md lists what is, and rz.custom_derivative adds your own"
             raise refuse(f"{name} is not known to riesz for traced arrays; {advice}")
-        return call_function(function, args, named)
+        return BY_NAME["call_function"](function, args, named)
 
     def __array_namespace__(self, *, api_version: Any = None) -> Any:
         return Standing.numpy
@@ -143,7 +135,8 @@ class Traced(Described, Operators, metaclass=Kind):
     def __array__(self, dtype: Any = None, copy: Any = None) -> Any:
         if (closed := closed_for(self, sys._getframe(1))) is not None:  # pyright: ignore[reportPrivateUsage]
             return closed
-        if self.dtype.kind != "f" and (home := inmost()) is not None:
+        method = "dot" in sys._getframe(1).f_code.co_names  # A.dot(x) of a plain array asks nobody  # pyright: ignore[reportPrivateUsage]
+        if (method or self.dtype.kind != "f") and (home := inmost()) is not None:
             home.outside.indexed = True
         if self.dtype.kind == "b":
             mask = "a mask that depends on the numbers cannot select from a NumPy array"
@@ -157,7 +150,8 @@ class Traced(Described, Operators, metaclass=Kind):
         said = f"{called} converts its arguments, which are traced: a" if called else "a"
         raise refuse(
             f"{said} traced array of shape {self.shape} cannot become a plain NumPy array: its numbers are not "
-            f"known yet. {astype}To build an array of traced numbers write np.stack([…]) or np.concatenate; a "
+            f"known yet. {astype}To build an array of traced numbers write np.stack([…]) or np.concatenate; to write "
+            "into an array that an object of a library's made (a[i] = x), copy that first: a = np.array(a); a "
             "function that makes plain arrays of its arguments can be given a derivative of its own with "
             "rz.custom_derivative (docs/coverage.md lists those that are known)"
         )
@@ -169,35 +163,42 @@ class Traced(Described, Operators, metaclass=Kind):
     def operate(self, ufunc: Any, left: Any, right: Any) -> Any:
         """An operator's ufunc."""
         if self.weak == INTEGER and all([type(x) is int or is_integer(x) for x in (left, right)]):
-            return _of_integers(ufunc, left, right)
+            return BY_NAME["of_integers"](ufunc, left, right)
+        waits = self.look is not None and self.look.waits and self is left and ufunc in SUMS
+        if waits and (later := BY_NAME["plus"](ufunc, self, right)) is not None:
+            return later
         if type(left) is not Traced or type(right) is not Traced:
             if type(right) in HOLDERS:
                 return NotImplemented
-            result = operator(ufunc, left, right)
+            result = BY_NAME["operator"](ufunc, left, right)
         else:
             result = UFUNCS[ufunc](left, right)
             if (left.look is not None and left.look.moved) or (right.look is not None and right.look.moved):
-                result = fresh(result, (left, right))
+                result = fresh(result, ufunc, (left, right), {})
         return typed(result, True) if self.weak and of_python(left) and of_python(right) else result
 
     def operate_alone(self, ufunc: Any) -> Any:
         """The ufunc of an operator with one operand."""
-        found = call_ufunc(ufunc, (typed(self, True) if self.weak == INTEGER else self,), {})
+        found = BY_NAME["call_ufunc"](ufunc, (typed(self, True) if self.weak == INTEGER else self,), {})
         return typed(found, self.weak or False)
 
     def change(self, ufunc: Any, other: Any) -> Any:
         """An in-place operator's ufunc."""
-        return in_place(ufunc, self, other)
+        return BY_NAME["in_place"](ufunc, self, other)
 
     # -- as a sequence ------------------------------------------------------------------------------------
 
     def __getitem__(self, key: Any) -> Traced:
-        from .rules.indexing import index
-
         try:
             if type(key) is not int and any([_masks(k) for k in (key if type(key) is tuple else (key,))]):
-                return WRITING["masked"](self, key)
-            found = index(self, key)
+                return BY_NAME["masked"](self, key)
+            look = self.look
+            stale = look is not None and not look.waits and look.seen != look.memory.version
+            if stale and (part := BY_NAME["part"](self, key)) is not None:
+                return part
+            found = BY_NAME["index"](self, key)
+            if len(found.shape) > 1 and found.look is None and found is not self:
+                rooted(found, odd=Made(operator_module.getitem, (self, key)))  # index arrays may lay it out otherwise
             whole = not found.shape and (key is ... or (type(key) is tuple and any([k is ... for k in key])))
             return typed(found, None) if whole else found
         except Exception as problem:
@@ -212,7 +213,7 @@ class Traced(Described, Operators, metaclass=Kind):
 
     def __setitem__(self, key: Any, value: Any) -> None:
         try:
-            WRITING["assign"](self, key, value)
+            BY_NAME["assign"](self, key, value)
         except Exception as problem:
             raise_explained(problem, operator_module.setitem, (self, key, value), name="x[…] = …")
 
@@ -226,15 +227,30 @@ class Traced(Described, Operators, metaclass=Kind):
         return whole_number(self)
 
     def __int__(self) -> int:
-        return whole_number(self) if self.dtype.kind in "iub" and not self.shape else no_number("int")(self)
+        if self.dtype.kind in "iub" and not self.shape:
+            return whole_number(self)
+        found = whole_part(self)
+        return no_number("int")(self) if found is None else found
 
     __float__, __complex__ = no_number("float"), no_number("complex")
-    item = refusing("x.item() gives a Python number, which is not known while tracing; use x itself, or x.reshape(())")
-    tolist = refusing("x.tolist() gives Python numbers, which are not known while tracing; write list(x)")
-    view = refusing(
-        "x.view() looks at an array as another kind of array, which a traced one cannot become (masked arrays are "
-        "such: use np.where)"
-    )
+
+    def item(self, *at: Any) -> Any:
+        """A number of Python's: of the array of one, or at a place."""
+        found = one_number(self, at)
+        return typed(convert(found, FLOAT), True) if type(found) is Traced else found
+
+    def tolist(self) -> Any:
+        """Lists in lists of numbers of Python's."""
+        return [self[i].tolist() for i in range(len(self))] if self.shape else self.item()
+
+    def view(self, *kinds: Any, **named: Any) -> Any:
+        """The same array; not in another type."""
+        if all([k is None or k is np.ndarray or k == self.dtype for k in (*kinds, *named.values())]):
+            return self[...]
+        raise refuse(
+            "x.view() looks at an array as another kind of array, which a traced one cannot become (masked arrays are "
+            "such: use np.where)"
+        )
 
     def __repr__(self) -> str:
         kind = "" if self.dtype == FLOAT else f", {self.dtype}"
@@ -243,20 +259,7 @@ class Traced(Described, Operators, metaclass=Kind):
     def __format__(self, spec: str) -> str:
         return repr(self)
 
-    # -- methods of arrays --------------------------------------------------------------------------------
-
-    def sum(self, axis: Any = None, dtype: Any = None, out: Any = None, **named: Any) -> Any:
-        """Σ over axes."""
-        return self._call(np.sum, axis, dtype, out, **named)
-
-    def reshape(self, *shape: Any, order: str = "C", **named: Any) -> Any:
-        """The same numbers under another shape."""
-        return self._call(np.reshape, shape[0] if len(shape) == 1 else shape, order=order)
-
-    def transpose(self, *axes: Any) -> Any:
-        """Axes permuted."""
-        given = axes[0] if len(axes) == 1 and not isinstance(axes[0], int) else (axes or None)
-        return self._call(np.transpose, given)
+    # -- in another type, as a copy, rounded ---------------------------------------------------------------
 
     def astype(self, dtype: Any, *args: Any, **named: Any) -> Any:
         """In another type; a copy, unless copy=False and the type stays."""
@@ -275,42 +278,8 @@ class Traced(Described, Operators, metaclass=Kind):
         home = self.home if now is None else now  # the copy belongs to the function that makes it
         found = Traced(home, self.slot if home is self.home else slot_of(home, self, self.dtype), self.dtype, self.weak)
         if len(self._shape) > 1 and (order == "F" or (order != "C" and moved(self))):
-            rooted(found, odd=True)
+            rooted(found, odd=Made(np.array, (self,), {"order": order or "K"}))
         return found
-
-    def flatten(self, order: str = "C") -> Any:
-        """In one axis, on their own."""
-        return self.copy()._call(np.ravel, order).copy()
-
-    def dot(self, other: Any, out: Any = None) -> Any:
-        """As np.dot."""
-        return np.dot(cast(Any, self), other, out=out)
-
-    def compress(self, condition: Any, axis: Any = None, out: Any = None) -> Any:
-        """As np.compress."""
-        return FUNCTIONS[np.compress](condition, self, axis)
-
-    def conj(self) -> Traced:
-        """The array itself."""
-        return self
-
-    conjugate = conj
-
-    def sort(self, axis: int = -1, **named: Any) -> None:
-        """Sorted in place."""
-        self[...] = np.sort(cast(Any, self), axis, **named)
-
-    def partition(self, kth: Any, axis: int = -1, **named: Any) -> None:
-        """Smaller numbers before the kth, others after it."""
-        self[...] = np.partition(cast(Any, self), kth, axis, **named)
-
-    def put(self, *args: Any, **named: Any) -> None:
-        """As np.put."""
-        np.put(cast(Any, self), *args, **named)
-
-    def fill(self, value: Any) -> None:
-        """All elements become one number."""
-        self[...] = value
 
     def __round__(self, digits: int | None = None) -> Any:
         rounded = self._call(np.round, digits or 0)
@@ -331,95 +300,11 @@ HOLDERS: set[Any] = set()
 """Classes of what is made of traced arrays and has operators of its own: sparse matrices."""
 
 
-def _method(name: str) -> Any:
-    function = getattr(np, name)
-
-    def method(self: Traced, *args: Any, **named: Any) -> Any:
-        return call_function(function, (self, *args), named)
-
-    method.__name__, method.__doc__ = name, f"As np.{name}."
-    return method
-
-
-_METHODS = """mean prod max min var std any all argmax argmin argsort cumsum cumprod ravel swapaxes squeeze repeat take
-clip round trace diagonal searchsorted"""
-for _name in _METHODS.split():
-    setattr(Traced, _name, _method(_name))
-
-
 PLAIN.add(Traced)
-
-# -- from values to slots ---------------------------------------------------------------------------------
-
-
-_OPERATING = {np.where, np.clip, np.round, np.around}  # to these Python's numbers are what they are to operators
-KINDS: dict[Any, Any] = {
-    **dict.fromkeys((np.tensordot, np.linalg.tensordot, np.full, np.piecewise, np.i0, np.cross, np.roll), None),
-    **dict.fromkeys((np.interp, np.nan_to_num), False),
-}
-"""What a result without axes is: an array (None), or a number (False). Others keep what their rules make."""
-
-
-def call_function(function: Any, args: tuple[Any, ...], named: dict[str, Any]) -> Any:
-    """The rule of a NumPy function."""
-    if len(args) > 2 or "out" in named:
-        args, named, target = without_out(function, args, named)
-        if target is not None:
-            target[...] = call_function(function, args, named)
-            return target
-    if (home := inmost()) is not None and home.marked:
-        args, named = settle(args), {k: settle(v) for k, v in named.items()}
-    if any([is_integer(x) for x in args]) and function not in _OPERATING:
-        args = tuple([convert(x, INT) if is_integer(x) else x for x in args])
-    given = traced_in(args)
-    note((*args, *named.values()), function not in OPERANDS)
-    try:
-        result = FUNCTIONS[function](*args, **named)
-    except Exception as problem:
-        raise_explained(problem, function, args, named)
-    if function in VIEWS or (function == np.einsum and rearranges(args)):
-        return views(function, result, args, named, given)
-    result = fresh(result, (*given, *args))  # of a Python number too it is one of NumPy, but for its parts
-    if function in KINDS and type(result) is Traced:
-        return typed(result, KINDS[function])
-    return typed(result, False) if type(result) is Traced and result.weak and function is not np.imag else result
-
-
-_INTEGRAL = {np.add, np.subtract, np.multiply, np.floor_divide, np.remainder}
-_BITWISE = {np.bitwise_and, np.bitwise_or, np.bitwise_xor, np.left_shift, np.right_shift, np.invert}
-
-
-def integers(args: tuple[Any, ...]) -> tuple[Any, ...]:
-    """Integers of Python's among arguments of NumPy's functions: integers of NumPy's, where no array gives the type."""
-    if not any([is_integer(x) for x in args]) or not all([of_python(x) for x in args]):
-        return args
-    return tuple([convert(x, INT) if is_integer(x) else x for x in args])
-
-
-def _of_integers(ufunc: Any, left: Any, right: Any) -> Any:
-    """An operator of two integers of Python's."""
-    if ufunc in _BITWISE:
-        return call_ufunc(ufunc, integers((left, right)), {})
-    whole = ufunc in _INTEGRAL or (ufunc is np.power and type(right) is int and right >= 0)
-    return typed(call_ufunc(ufunc, (typed(left, True), typed(right, True)), {}), INTEGER if whole else True)
 
 
 def _masks(key: Any) -> bool:  # that depends on the numbers, or has positions of one
     return type(key) in MASKED or (type(key) is Traced and key.dtype.kind == "b")
-
-
-def operator(ufunc: Any, left: Any, right: Any) -> Any:
-    """An operator's ufunc; what refuses ufuncs gets its own turn."""
-    for other in (left, right):
-        kind: Any = type(other)
-        if kind is not Traced and (kind in MASKED or getattr(kind, "__array_ufunc__", 0) is None):
-            return NotImplemented
-        if hasattr(kind, "tocoo") and ufunc is not np.matmul:
-            return WRITING["with_numbers"](ufunc, left, right)
-    second = ufunc is np.power and type(right) is int and right == 2
-    if second and left.dtype.kind == "b" and (left.shape or left.weak is None):
-        return call_ufunc(np.square, (left,), {})  # so does NumPy, and it matters for the type
-    return call_ufunc(ufunc, (left, right), {})
 
 
 def typed(x: Any, weak: int | None) -> Any:
@@ -433,60 +318,10 @@ def typed(x: Any, weak: int | None) -> Any:
     return Traced(x.home, x.slot, x.dtype, weak)
 
 
-def call_ufunc(ufunc: Any, args: tuple[Any, ...], named: dict[str, Any]) -> Any:
-    """A ufunc on arguments some of which are traced."""
-    if (home := inmost()) is not None and home.marked:
-        args = settle(args)
-    usual = True  # traced floats, no others
-    for x in args:
-        if type(x) is Traced:
-            usual = usual and x.dtype is FLOAT
-        else:
-            usual = False
-            if type(x) is not float and is_complex(x):
-                from .rules.complex.complex_pairs import call_complex_ufunc
-
-                return call_complex_ufunc(ufunc, args, named)
-    if not usual:
-        note(args, False)
-    rule = UFUNCS.get(ufunc)
-    if rule is None:
-        from .rules.special import special_rule
-
-        rule = special_rule(ufunc)
-        if rule is None:
-            adds = "rz.primitive or rz.custom_derivative adds it"
-            raise refuse(f"the ufunc {ufunc.__name__} is not known to riesz for traced arrays; {adds}")
-    if named:
-        name = f"np.{ufunc.__name__}"
-        if named.get("where", True) is not True:
-            raise refuse(f"{name}(…, where=…) is not known to riesz; write np.where(mask, {name}(…), other)")
-        for k in named:
-            if k in ("axis", "axes", "keepdims", "signature"):
-                axes = "np.moveaxis and np.einsum say which axes"
-                raise refuse(f"{name}(…, {k}=…) is not known to riesz for traced arrays; {axes}")
-    try:
-        found = rule(*args) if usual else rule(*_in_small_types(ufunc, args))
-    except Exception as problem:
-        raise_explained(problem, ufunc, args)
-    return fresh(convert(found, np.dtype(named["dtype"])) if named and named.get("dtype") is not None else found, args)
-
-
-def _in_small_types(ufunc: Any, args: tuple[Any, ...]) -> tuple[Any, ...]:
-    """Arguments of a ufunc: booleans and integers of 8 and 16 bits in the small float type they give."""
-    small = any([type(x) is Traced and x.dtype.kind != "f" and x.dtype.itemsize < 4 for x in args])
-    if not small or not all([hasattr(x, "dtype") or type(x) in (int, float) for x in args]):
-        return args
-    kinds = [x.dtype if hasattr(x, "dtype") else type(x) for x in args]
-    dtype = ufunc.resolve_dtypes((*kinds, *[None] * ufunc.nout))[-1]
-    small = dtype.kind == "f" and dtype != FLOAT
-    return tuple([convert(x, dtype) if hasattr(x, "dtype") else x for x in args]) if small else args
-
-
 def innermost(xs: Sequence[Any]) -> Trace | None:
     """The innermost trace among arrays, and lists of them; None where none is traced."""
     found: Trace | None = None
-    stack = [x for x in xs if type(x) is not float]
+    stack = [x for x in xs if type(x) is not float and not (type(x) is np.ndarray and x.dtype is FLOAT)]
     while stack:
         x = stack.pop()
         if type(x) is Traced:
@@ -512,7 +347,7 @@ def trace_of(*xs: Any) -> Trace:
 
 def settle(x: Any) -> Any:
     """As it is now: arrays that were written to as traced ones, in lists and tuples too."""
-    return WRITING["settled"](x)
+    return BY_NAME["settled"](x)
 
 
 def tidy(x: Any) -> Any:
@@ -623,13 +458,13 @@ def slot_of(trace: Trace, x: Any, dtype: Any) -> int:
         x = found
     if isinstance(x, _PYTHON) and not isinstance(x, np.generic):
         if trace.marked:
-            WRITING["refuse_number"](x)
+            BY_NAME["refuse_number"](x)
         return trace.const(float(x) if dtype.kind == "f" else dtype.type(x))
     array = np.asarray(x)
     if array.dtype.kind not in "fiub":
         raise _unsupported(array.dtype)
     if trace.marked:
-        WRITING["refuse_marked"](array)
+        BY_NAME["refuse_marked"](array)
     if not array.ndim:
         value = dtype.type(array[()])
         return trace.const(float(value) if dtype == FLOAT else value)
@@ -645,7 +480,7 @@ def _outer(trace: Trace, x: Traced) -> int:
     return trace.capture(x)
 
 
-@writing
+@by_name
 def as_type(x: Any, dtype: Any) -> Any:
     """An array in another type."""
     return np.asarray(x).astype(dtype)[()]
@@ -682,9 +517,7 @@ def lifted(x: Any, trace: Trace | None = None) -> Traced:
 def convert(x: Any, dtype: Any) -> Any:
     """x.astype(dtype): to another float type, to integers (no derivative)."""
     if dtype.kind == "c" or (type(x) is not Traced and type(x) in TRACED):
-        from .rules.complex.complex_pairs import complex_convert
-
-        return complex_convert(x, dtype)
+        return BY_NAME["complex_convert"](x, dtype)
     if type(x) is not Traced:
         return np.asarray(x).astype(dtype)
     if dtype.kind not in "fiub" or (dtype.kind == "f" and dtype.itemsize not in (2, 4, 8)):

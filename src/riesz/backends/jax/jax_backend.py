@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from ...functions.function import own
+from ...functions.traces.records import own
 from ...programs.program import Program
 from ...runtime.generated_source import defined
 from ..common import Code, Task, function, result_text
@@ -75,7 +75,8 @@ class InJax:
         self.plain = defined(self.source, name, shared.names)
         self._held = list(shared.arrays.values())
         self._arrays: dict[bool, list[Any]] = {}
-        self.wide = any([isinstance(a, np.ndarray) and a.dtype == np.float64 for a in self._held])
+        strong = [a for name, a in shared.arrays.items() if name not in shared.weak]
+        self.wide = any([isinstance(a, np.ndarray) and a.dtype == np.float64 for a in strong])
         called = f" Called back on the host: {', '.join(dict.fromkeys(shared.called))}." if shared.called else ""
         rolled = self.source.count("def layer_")
         loops = f" Repeated steps are {rolled} loop{'s' if rolled > 1 else ''}." if rolled else ""
@@ -84,7 +85,16 @@ class InJax:
 
     @cached_property
     def function(self) -> Any:
-        """The compiled function."""
+        """The compiled function. On a GPU products are those of cuBLAS: they are in full precision, where XLA's own are
+        no faster, and looking for the best of these takes seconds for each shape."""
+        import jax
+
+        own = jax.default_backend() == "gpu"
+        return jax.jit(self.plain, compiler_options={"xla_gpu_enable_triton_gemm": False} if own else None)
+
+    @cached_property
+    def nested(self) -> Any:
+        """The function inside code that is compiled as a whole, which has no options of its own."""
         import jax
 
         return jax.jit(self.plain)

@@ -173,9 +173,9 @@ OURS: dict[tuple[str, str], Callable[..., Any]] = {
     ("matrix_ops", "_apart"): _apart,
     ("traced", "as_type"): lambda x, dtype: jnp.asarray(x).astype(dtype),
     ("indexing", "_wrap"): lambda at, n: jnp.where(at < 0, at + n, at),
-    ("control", "_same"): lambda x: x,
+    ("branches", "_same"): lambda x: x,
     ("opaque", "anywhere"): lambda x: jnp.where(jnp.any(x), 0, 1),
-    ("control", "_number"): lambda pred: jnp.where(pred, 0, 1),
+    ("branches", "_number"): lambda pred: jnp.where(pred, 0, 1),
     ("edges", "_floats"): lambda x: x if jnp.result_type(x).kind == "f" else jnp.asarray(x).astype(float),
 }
 """Discrete functions of riesz's own, by file and name."""
@@ -254,6 +254,17 @@ def _split(*xs: Any) -> tuple[Any, ...]:
 def _svd_complex(a: Any, b: Any) -> Any:
     u, s, vh = jnp.linalg.svd(a + 1j * b, full_matrices=False)
     return _split(u, s, jnp.conj(vh.mT))
+
+
+def tridiagonal(ab: Any, b: Any, *, lower: int, upper: int, transposed: bool) -> Any:
+    """A⁻¹b for a matrix by its diagonals in LAPACK's order."""
+    none = jnp.zeros_like(ab[0])
+    above, middle, below = ab[0] if upper else none, ab[upper], ab[-1] if lower else none
+    if transposed:
+        above, below = jnp.roll(below, 1), jnp.roll(above, -1)
+    return jax.lax.linalg.tridiagonal_solve(
+        jnp.roll(below, 1).at[0].set(0), middle, jnp.roll(above, -1).at[-1].set(0), b
+    )
 
 
 SMOOTH: dict[str, Callable[..., Any]] = {

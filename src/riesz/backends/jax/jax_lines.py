@@ -56,6 +56,11 @@ class JaxLines(JaxSteps):
                 if found is None or found.rounds < least:
                     at += 1
                     continue
+                if found.rounds > least and self._starts_apart(
+                    [steps[at + i * period : at + (i + 1) * period] for i in range(3)]
+                ):
+                    at += period
+                    continue
                 for i in range(done, at):
                     self._one(steps[i])
                 self._loop_of(steps, at, period, found, last)
@@ -86,6 +91,13 @@ class JaxLines(JaxSteps):
         op = program.ops[slot]
         given = [(program.shapes[a], self._kind(a)) for a in program.args[slot]]
         return "scale" if type(op) is float else op, program.shapes[slot], tuple(given)
+
+    def _starts_apart(self, rounds: Sequence[Sequence[int]]) -> bool:
+        """Whether only the first of three rounds has numbers of its own, which it would give all of them."""
+        first, second, third = [
+            [op for op in map(self._program.ops.__getitem__, slots) if type(op) is float] for slots in rounds
+        ]
+        return first != second == third
 
     def _kind(self, slot: int) -> Any:
         op = self._program.ops[slot]
@@ -157,7 +169,10 @@ class JaxLines(JaxSteps):
         """A stack written down; its rows are known from then on."""
         ops = self._program.ops
         if all([type(ops[s]) is Constant for s in slots]):
-            name = self.shared.array(np.stack([np.asarray(weak(ops[s].value)) for s in slots]))
+            values = [weak(ops[s].value) for s in slots]
+            name = self.shared.array(np.stack([np.asarray(v) for v in values]))
+            if all([type(v) is float for v in values]):
+                self.shared.weak.add(name)
         elif not self.depth and len(slots) >= tuning.JAX_STACKED_INPUTS and all([ops[s] is INPUT for s in slots]):
             name = self.shared.fresh()
             self.shared.packs[name] = tuple(slots)
@@ -198,7 +213,9 @@ class JaxLines(JaxSteps):
         scales = {j: [program.ops[slot] for slot in slots] for j, slots in enumerate(each)}
         factors = {j: fresh() for j, ks in scales.items() if type(ks[0]) is float and len(set(ks)) > 1}
         xs = [self._stacked(slots) for slots in found.each]
-        xs += [self.shared.array(np.array(scales[j])) for j in factors]
+        numbers = [self.shared.array(np.array(scales[j])) for j in factors]
+        self.shared.weak.update(numbers)
+        xs += numbers
         start_values = [self.array(self.value(slot)) for _, slot in found.before]
         same = {slot: self.value(slot) for row in found.takes for kind, slot in row if kind == "same"}
         done: list[JaxValue] = []
@@ -206,15 +223,16 @@ class JaxLines(JaxSteps):
         for j, slots in enumerate(each):
             taken, shape = [values[kind][k] for kind, k in found.takes[j]], program.shapes[slots[0]]
             if j in factors:
-                x = inner.array(taken[0])
-                done.append(JaxValue(inner.set(f"{factors[j]}.astype({x}.dtype) * {x}"), shape))
+                done.append(JaxValue(inner.set(f"{factors[j]} * {inner.array(taken[0])}"), shape))
             else:
                 done.append(inner.step(program.ops[slots[0]], taken, shape))
         after, ys = [inner.array(done[j]) for j in carried], [inner.array(done[j]) for j in stacked]
         inputs = [c.text for c in carry], [*[g.text for g in given], *factors.values()]
         body = _function(self, "layer", inputs, inner.lines, (after, ys))
         names = [fresh() for _ in (*after, *stacked)]
-        call = f"{self.shared.helper('loop')}({body}, {tupled(start_values)}, {tupled(xs)}, {rounds})"
+        weak_ones = tuple([i for i, x in enumerate(xs) if x in self.shared.weak])
+        times = f"{rounds}, at_once={_rounds_at_once(inner)}{f', weak={weak_ones}' if weak_ones else ''}"
+        call = f"{self.shared.helper('loop')}({body}, {tupled(start_values)}, {tupled(xs)}, {times})"
         self.lines.append(f"{tupled(names)} = {call}")
         for j, name in zip(carried, names, strict=False):
             last = each[j][-1]
@@ -275,6 +293,11 @@ def block(home: JaxSteps, op: Any, xs: list[JaxValue]) -> str:
     return tupled(found)
 
 
+def _rounds_at_once(round_: JaxSteps) -> int:
+    """How many rounds may be written out where that pays: XLA compiles them fast."""
+    return tuning.JAX_UNROLLED_LINES // (len(round_.lines) + 32 * round_.products) if round_.light else 1
+
+
 def _loop(home: JaxSteps, op: Loop, xs: list[JaxValue]) -> str:
     body, c, m = op.body, op.consts, op.carries
     names = [JaxValue(home.shared.fresh(), body.shapes[s]) for s in body.inputs[c:]]
@@ -284,7 +307,7 @@ def _loop(home: JaxSteps, op: Loop, xs: list[JaxValue]) -> str:
     left = [*found[m:], *(carry if op.keep else [])]
     name = _function(home, "round", (carry, rows), inner.lines, (found[:m], left))
     given = [home.array(x) for x in xs[c:]]
-    times = f"{op.length}{', True' if op.reverse else ''}"
+    times = f"{op.length}{', True' if op.reverse else ''}, at_once={_rounds_at_once(inner)}"
     return f"{home.shared.helper('loop')}({name}, {tupled(given[:m])}, {tupled(given[m:])}, {times})"
 
 

@@ -16,7 +16,8 @@ import jax.numpy as jnp
 import numpy as np
 
 from ...errors import SpaceError, TraceError
-from ...functions.function import Given, TracedFunction
+from ...functions.function import TracedFunction
+from ...functions.traces.given import Given
 from ...maps.instances import Instance
 from ...maps.leaves import Leaves
 from ...maps.linear_map import LinearMap

@@ -26,6 +26,7 @@ from ...programs.passes.fusing import SparseProduct
 from ...programs.sub_programs import Block, Call, Loop
 from ...relations.jax.reduction_in_jax import prepared
 from ...relations.kinds import Diagonal, Gather, Point, Range
+from ...relations.spanned import as_spanned, line_slice
 from ...runtime import tuning
 from ...terms.primitives import RULES
 from ..source_text import literal, new_name, placed, slice_text, tupled, weighted_sum, word
@@ -57,6 +58,7 @@ class Shared:
         self.names: dict[str, Any] = {"jnp": jnp, "inf": math.inf, "nan": math.nan, "float": float, "int": int}
         self.arrays: dict[str, Any] = {}
         self.packs: dict[str, tuple[int, ...]] = {}  # stacks of inputs, made outside: XLA takes long for many of them
+        self.weak: set[str] = set()  # arrays of Python's numbers: of any type
         self.called: list[str] = []
         self.count = 0
         self._held: dict[int, tuple[str, Any]] = {}
@@ -97,6 +99,8 @@ class JaxSteps:
         self.lines: list[str] = []
         self.shared, self.depth = shared, depth
         self.shape: Any = ()
+        self.products = 0  # of matrices
+        self.light = True  # XLA compiles the lines fast: no loops, no calls
 
     def array(self, v: JaxValue) -> str:
         """The text of an array of the value's shape."""
@@ -115,6 +119,7 @@ class JaxSteps:
         return ", ".join([self.array(x) for x in xs])
 
     def _applied(self, name: str, function: Any, xs: Sequence[JaxValue]) -> JaxValue:
+        self.light = False
         return self._value(f"{self.shared.name(word(name), function)}({self._arguments(xs)})")
 
     def _wide(self, text: str, kept: Any, out: Any) -> JaxValue:
@@ -161,18 +166,35 @@ class JaxSteps:
     def _block(self, op: Block, xs: list[JaxValue]) -> JaxValue:
         from .jax_lines import block
 
-        shape = self.shape
+        shape, self.light = self.shape, False
         return JaxValue(self.set(block(self, op, xs)), shape)
 
     @LINES("jnp; others by a call back", Ruled)
     @LINES("a call back", Declared)
     def _other(self, op: Any, xs: list[JaxValue]) -> JaxValue:
+        if isinstance(op, Ruled) and op.smooth.name == "solve_map" and (bands := self._tridiagonal(op, xs)) is not None:
+            return bands
         found = jax_functions.found(op)
         if found is None and isinstance(op, Ruled) and op.smooth.name in ("lu", "eigh_pair"):
             return self._refused(op, xs)
         if found is None:
             self.shared.called.append(op.title)
         return self._applied(op.title, found or called_back(op, self.shape, False), xs)
+
+    def _tridiagonal(self, op: Ruled, xs: list[JaxValue]) -> JaxValue | None:
+        """A⁻¹b for a tridiagonal A(p): its diagonals are computed from p, and JAX has a solver for them."""
+        from .jax_lines import block
+
+        given = dict(op.parameters)
+        bands = given["family"].bands()
+        if bands is None or max(bands[1:]) > 1:
+            return None
+        program, lower, upper = bands
+        shape, self.shape = self.shape, program.shapes[program.outputs[0]]
+        diagonals = JaxValue(self.set(f"{block(self, Call((program,)), xs[:-1])}[0]"), self.shape)
+        self.shape = shape
+        solve = partial(jax_functions.tridiagonal, lower=lower, upper=upper, transposed=given["transposed"])
+        return self._applied("solve_tridiagonal", solve, [diagonals, xs[-1]])
 
     @LINES("jnp; others refused", Discrete)
     def _discrete(self, op: Discrete, xs: list[JaxValue]) -> JaxValue:
@@ -219,6 +241,7 @@ class JaxSteps:
             labels, xs = self._squeezed(labels, xs, {k for k, n in sizes.items() if n == 1 and k not in out})
         inside = {k for ls in labels for k in ls}
         if op.strong or not distinct:
+            self.light = False
             name, strong = ("strong_product", f"{op.strong}, ") if op.strong else ("product", "")
             given = tupled([self.array(x) for x in xs])
             return self._value(f"{self.shared.helper(name)}({given}, {labels}, {out}, {strong}{sizes})")
@@ -226,6 +249,7 @@ class JaxSteps:
             return self._single(op, xs[0])
         order = _pointwise(labels, out)
         if order is None:
+            self.products += 1
             kept = tuple([k for k in out if k in inside])
             pattern = jax_steps.letters(labels, kept)
             return self._wide(f"{self.shared.helper('einsum')}({pattern!r}, {self._arguments(xs)})", kept, out)
@@ -270,11 +294,41 @@ class JaxSteps:
         if op.covers and all([t is not None and t.step in (None, 1) for t in tiles]):
             order = sorted([i for i, r in enumerate(op.relations) if r.source.size], key=lambda i: starts[i])
             return self._value(f"jnp.concatenate([{', '.join([flat[i] for i in order])}], 1).reshape({shape})")
+        if len(xs) <= tuning.JAX_PADDED_ARRAYS:
+            return self._value(f"{self._sum_of_slices(op, xs, (lead, size, trail))}.reshape({shape})")
         total = self.set(f"jnp.zeros({(lead, size, trail)}, jnp.result_type({self._arguments(xs)}))")
         for r, tile, x, text in zip(op.relations, tiles, xs, flat, strict=True):
             red = "" if tile is not None else self._red(op, r, x, (lead, size, trail))
             total = self.set(f"{total} + {red}" if tile is None else f"{total}.at[:, {slice_text(tile)}].add({text})")
         return self._value(f"{total}.reshape({shape})")
+
+    def _sum_of_slices(self, op: Reduction, xs: Sequence[JaxValue], wide: tuple[int, int, int]) -> str:
+        """Σ of values of which most are slices that go to slices: those that follow one another are joined, others
+        padded."""
+        lead, size, trail = wide
+        runs: list[list[tuple[str, Run]]] = []
+        texts: list[str] = []
+        for x, r in zip(xs, op.relations, strict=True):
+            moved = _slice_to_slice(r)
+            if moved is None:
+                texts.append(self._red(op, r, x, wide))
+                continue
+            cut, run = moved
+            text = f"{self.array(x)}.reshape({(lead, r.source.size, trail)})"
+            runs.append([(text if cut == slice(0, r.source.size, 1) else f"{text}[:, {slice_text(cut)}]", run)])
+        runs.sort(key=lambda parts: parts[0][1].start)
+        for first in runs:
+            for other in runs:
+                last = first[-1][1] if first else None
+                if other is not first and other and last and last.before(other[0][1]):
+                    first.extend(other)
+                    other.clear()
+        for parts in filter(None, runs):
+            names, at, last = [text for text, _ in parts], parts[0][1], parts[-1][1]
+            text = names[0] if len(names) == 1 else f"jnp.concatenate({tupled(names)}, 1)"
+            room = at.start, size - last.end, at.step - 1
+            texts.append(f"{self.shared.helper('padded')}({text}, {room})" if any(room) else text)
+        return f"({' + '.join(texts)})" if len(texts) > 1 else texts[0]
 
     def _red(self, op: Reduction, relation: Any, x: JaxValue, shape: Any) -> str:
         """red_R of one value."""
@@ -296,6 +350,7 @@ class JaxSteps:
 
     def _segments(self, relation: Any, text: str, wide: Any, shape: Any, name: str = "") -> str:
         code, arrays = prepared(relation)
+        self.light &= code.how in ("slices", "slice", "place")
         name = self.shared.name(name or f"R_{word(code.how)}", code)
         return f"{self.shared.helper('red')}({name}, {self.shared.array(arrays)}, {text}, {wide}, {shape})"
 
@@ -317,6 +372,33 @@ def _pointwise(labels: Sequence[Any], out: Any) -> Any:
     largest = max(labels, key=len)
     batch = [k for k in out if all([k in ls for ls in labels])]
     return largest if batch and set(largest) == inside else None
+
+
+class Run(NamedTuple):
+    """Places start, start + step, …, below end."""
+
+    start: int
+    end: int
+    step: int
+
+    def before(self, other: Run) -> bool:
+        """Whether another run goes on where this one ends."""
+        return self.step == other.step == 1 and self.end == other.start
+
+
+def _slice_to_slice(relation: Any) -> tuple[slice, Run] | None:
+    """The slice of one axis that a relation takes, and where it puts it, in the same order; None for others."""
+    found = as_spanned(relation)
+    pieces = found.pieces if found is not None else []
+    if found is None or len(pieces) != 1 or found.times != 1 or len(found.left) != 1 or len(found.right) != 1:
+        return None
+    (left, right), sizes = (pieces[0].left[0], pieces[0].right[0]), pieces[0].sizes
+    start, step, label = right
+    count = 1 if label < 0 else sizes[label]
+    if left[2] != label or step <= 0:
+        return None
+    cut = line_slice(left, sizes) if label >= 0 else slice(left[0], left[0] + 1, 1)
+    return cut, Run(start, start + (count - 1) * step + 1, step if count > 1 else 1)
 
 
 def _power(x: str, k: float) -> str:

@@ -22,7 +22,8 @@ from jax.interpreters import ad, batching, mlir
 from ...calculus.derive import derive_program, transpose_linear
 from ...calculus.loop_splitting import apart
 from ...errors import SpaceError, VectorError
-from ...functions.function import Given, TracedFunction
+from ...functions.function import TracedFunction
+from ...functions.traces.given import Given
 from ...ops.number_domains import OTHER
 from ...programs.passes.folding import folded
 from ...programs.passes.fusing import ready
@@ -80,7 +81,7 @@ class Citizen:
     def __call__(self, *flat: Any) -> list[Any]:
         """The outputs from inputs and held arrays, all flat: what the operation does."""
         arrays = jax.tree.unflatten(jax.tree.structure(self.code.arrays()), flat[self.count :])
-        return self.code.presented(self.code.function(*self.code.taken(flat[: self.count], _stack), *arrays))
+        return self.code.presented(self.code.nested(*self.code.taken(flat[: self.count], _stack), *arrays))
 
 
 def _stack(xs: Sequence[Any]) -> Any:

@@ -17,6 +17,7 @@ from ...ops.convolution import Convolution, ExchangedLeg
 from ...ops.discrete_fourier import Fourier, HermitianFourier, RealFourier
 from ...ops.opaque import Put, Take
 from ...relations.jax.reduction_in_jax import RED
+from ...relations.jax.sorted_sums import sorted_sums
 
 einsum = functools.partial(jnp.einsum, precision="highest")
 Labels = tuple[int, ...]
@@ -111,6 +112,12 @@ def put_rows(xs: Any, at: Any, shape: tuple[int, ...], axis: int) -> Any:
     return y.at[(slice(None),) * axis + (at,)].set(jnp.moveaxis(xs, 0, axis), unique_indices=True)
 
 
+def padded(x: Any, room: tuple[int, int, int]) -> Any:
+    """Zeros before, behind and between along the middle axis: XLA fuses that with what comes before and after."""
+    beside = (0, 0, 0)
+    return jax.lax.pad(x, np.zeros((), x.dtype), (beside, room, beside))
+
+
 def take(op: Take) -> Callable[..., Any]:
     """x gathered along an axis at computed positions."""
     axis = op.axis - op.batch
@@ -131,35 +138,33 @@ def put(op: Put) -> Callable[..., Any]:
         at = jnp.where(index < 0, index + op.size, index).reshape(-1)
         rows = jnp.moveaxis(y.reshape((*y.shape[:axis], at.shape[0], *y.shape[axis + op.rank :])), axis, 0)
         order = jnp.argsort(at, stable=True)
-        return jnp.moveaxis(_sorted_sums(rows[order], at[order], op.size), 0, axis)
+        return jnp.moveaxis(sorted_sums(rows[order], at[order], op.size), 0, axis)
 
     return mapped(one, op.batch)
-
-
-def _sorted_sums(rows: Any, at: Any, size: int) -> Any:
-    """Σ of the rows with the same place, places in order. XLA scatters in order on a CPU; on a GPU a scan that starts
-    anew at each place does it."""
-    if jax.default_backend() == "cpu" or not rows.shape[0]:
-        return jax.ops.segment_sum(rows, at, size, indices_are_sorted=True)
-    new = jnp.concatenate([jnp.ones(1, bool), at[1:] != at[:-1]]).reshape((-1, *(1,) * (rows.ndim - 1)))
-
-    def join(a: Any, b: Any) -> Any:
-        return a[0] | b[0], jnp.where(b[0], b[1], a[1] + b[1])
-
-    _, sums = jax.lax.associative_scan(join, (new, rows))
-    last = jnp.searchsorted(at, jnp.arange(size), side="right") - 1
-    there = (last >= 0) & (at[jnp.maximum(last, 0)] == jnp.arange(size))
-    return jnp.where(there.reshape((-1, *(1,) * (rows.ndim - 1))), sums[jnp.maximum(last, 0)], 0)
 
 
 # -- loops and branches -----------------------------------------------------------------------------------------------
 
 
 def loop(
-    body: Callable[..., Any], carry: tuple[Any, ...], xs: tuple[Any, ...], length: int, reverse: bool = False
+    body: Callable[..., Any],
+    carry: tuple[Any, ...],
+    xs: tuple[Any, ...],
+    length: int,
+    reverse: bool = False,
+    at_once: int = 1,
+    weak: Sequence[int] = (),
 ) -> tuple[Any, ...]:
-    """A scan; its results are the last carry and the stacked outputs. The carry has the type that a round gives it."""
+    """A scan; its results are the last carry and the stacked outputs. The carry has the type that a round gives it;
+    Python's numbers for each round (`weak`, which of xs) have that of the other arrays.
+
+    On a GPU XLA copies the carry and waits in every round, and fuses within a round only: there several rounds are
+    taken `at_once`. On a CPU it may fuse for minutes what is written out.
+    """
     carry, xs = tuple([jnp.asarray(c) for c in carry]), tuple([jnp.asarray(x) for x in xs])
+    strong = [x for i, x in enumerate((*xs, *carry)) if i not in weak]
+    kind = jnp.result_type(*strong) if strong else jnp.result_type(float)
+    xs = tuple([x.astype(kind) if i in weak and jnp.issubdtype(kind, jnp.floating) else x for i, x in enumerate(xs)])
     row = tuple([jax.ShapeDtypeStruct(x.shape[1:], x.dtype) for x in xs])
     for _ in range(3):
         after, _ = jax.eval_shape(body, carry, row)
@@ -173,7 +178,9 @@ def loop(
         kept = [jnp.asarray(a, c.dtype).reshape(c.shape) for a, c in zip(after, carry, strict=True)]
         return tuple(kept), tuple([jnp.asarray(v) for v in y])
 
-    last, ys = jax.lax.scan(round_, carry, xs, length=length, reverse=reverse)
+    turns = -(-length // max(1, at_once)) if jax.default_backend() == "gpu" else length
+    unroll = max(1, -(-length // max(1, turns)))
+    last, ys = jax.lax.scan(round_, carry, xs, length=length, reverse=reverse, unroll=unroll)
     return (*last, *ys)
 
 

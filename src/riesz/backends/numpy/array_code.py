@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ...functions.function import Aval, own
+from ...functions.traces.records import Aval, own
 from ...ops.convolution import Convolution, ExchangedLeg
 from ...ops.discrete_fourier import Transform
 from ...ops.op import Cast, Combination, Contraction, Elementwise, Reduction, Reshape, Single, contraction

@@ -7,7 +7,7 @@ from typing import Any
 
 from numpy import vdot
 
-from ...functions.function import own
+from ...functions.traces.records import own
 from ...ops.op import Contraction
 from ...programs.axis.components import Components, components
 from ...programs.axis.slices import Tiled

@@ -63,6 +63,10 @@ class TiledArrays(Arrays):
     def _rounds(self, op: Loop, xs: list[ArrayValue]) -> ArrayValue:
         gets = zip(self.program.ops, self.program.args, strict=True)
         read = {g.at for g, args in gets if isinstance(g, Get) and args[0] == self._slot}
+        if (alone := op.known.get("alone")) is not None:  # the types of what its function of numbers gives
+            shapes = op.result(())
+            values = [(s, k if s or k != FLOAT else float, bool(s)) for s, k in zip(shapes, alone, strict=True)]
+            return self._several("loop", op.run, [self.array(x).text for x in xs], values)
         found = loop_function(f"rounds_{self._slot}", op, xs, read)
         if found is None:
             return self._call(op, xs)

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from ...functions.function import Aval
+from ...functions.traces.records import Aval
 from ...programs.axis.scalars import Scalars, Small
 from ...runtime import tuning
 from ..common import Code, Task, function, result_text

@@ -21,21 +21,15 @@ KNOWN = (float, Combination, Contraction, Elementwise, Reduction, Reshape, Selec
 """The steps that have a form on single numbers."""
 
 
-class Unrolled(ComponentNodes):
-    """The nodes of all slots: arrays of node numbers in the shapes of the slots."""
+class WholeNodes(ComponentNodes):
+    """Nodes of whole slots, without a long axis: arrays of node numbers in the shapes of the slots."""
 
     def __init__(self, program: Program, most: int) -> None:
         super().__init__(program, {}, (), 1, most, exact=True)
-        for slot, op in enumerate(program.ops):
-            if op is not INPUT and type(op) is not Constant:
-                self._small[slot] = self._unrolled(slot)
-            else:
-                self.small(slot)
 
-    def _unrolled(self, slot: int) -> Any:
-        op, shape = self.program.ops[slot], self.program.shapes[slot]
+    def unrolled(self, op: Any, xs: list[Any], shape: Shape) -> Any:
+        """The nodes of a step."""
         self.graph.room(math.prod(shape))
-        xs = [self._small[a] for a in self.program.args[slot]]
         return self._reduced(op, xs, shape) if type(op) is Reduction else self._step(op, xs, shape)
 
     def _reduced(self, op: Reduction, xs: list[Any], shape: Shape) -> Any:
@@ -55,6 +49,18 @@ class Unrolled(ComponentNodes):
         self.graph.room(math.prod(shape))
         numbers = np.broadcast_to(np.asarray(value), shape).reshape(-1).tolist()
         return np.array([self.graph.fixed(x) for x in numbers], np.intp).reshape(shape)
+
+
+class Unrolled(WholeNodes):
+    """The nodes of all slots."""
+
+    def __init__(self, program: Program, most: int) -> None:
+        super().__init__(program, most)
+        for slot, (op, args) in enumerate(zip(program.ops, program.args, strict=True)):
+            if op is not INPUT and type(op) is not Constant:
+                self._small[slot] = self.unrolled(op, [self._small[a] for a in args], program.shapes[slot])
+            else:
+                self.small(slot)
 
 
 def kinds(program: Program, given: Sequence[Any]) -> list[Any]:

@@ -12,13 +12,13 @@ from typing import Any
 import numpy as np
 
 from ...errors import RieszError, SolveError, SpaceError
+from ...runtime import tuning
 from ...tracing.argument_trees import flatten, unflatten
 from ..gradients import grad
 from ..jacobians import jacobian
 
 ROOTS = ("hybr", "lm", "krylov", "df-sane", "broyden1", "broyden2", "anderson", "linearmixing", "diagbroyden")
 SCALAR_ROOTS = ("bisect", "brentq", "brenth", "ridder", "toms748", "secant")
-_CHECKED_DIMENSION = 200  # up to here minima are told from saddles
 
 
 class Equation:
@@ -251,7 +251,7 @@ def _descended(eq: Equation, at: Equation, f: Any, args: Any) -> Any:
 def _minimum(eq: Equation, at: Equation, v: Any) -> Any:
     """v, if it is no saddle: curvature is not negative in any direction that the constraints leave."""
     n = at.start.size
-    if 0 < eq.start.size <= _CHECKED_DIMENSION:
+    if 0 < eq.start.size <= tuning.SADDLE_CHECKED_UNKNOWNS:
         whole = eq.map(v).to_dense()
         curvature, slopes = whole[:n, :n], whole[n:, :n]
         if len(slopes):

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from ...errors import SpaceError
+from ...manifolds.manifold import as_manifold
 from ...tracing.argument_trees import flatten, unflatten
 from ...tracing.traced import Traced, tidy
 from ..directional import jvp
@@ -67,18 +68,32 @@ def fixed_point(g: Callable[..., V], x0: V, *args: Any, solver: Any = None, **op
     return implicit(name, (g,), x0, args, rest, solve)
 
 
-def argmin(f: Callable[..., Any], x0: V, *args: Any, equality: Any = None, solver: Any = None, **options: Any) -> V:
+def argmin(
+    f: Callable[..., Any],
+    x0: V,
+    *args: Any,
+    equality: Any = None,
+    solver: Any = None,
+    manifold: Any = None,
+    **options: Any,
+) -> V:
     """x at which f(x, *args) is least, near x0, where `equality`(x, *args) = 0 if that is given; a differentiable
     function of args and of what f closes over, by the equations ∇f = 0, or those of Lagrange.
 
     By default Newton's method downhill, with structured Hessians. `solver` may be a method of scipy.optimize.minimize,
-    or a function (f, x0) ↦ x that is called with numbers only.
+    or a function (f, x0) ↦ x that is called with numbers only. With `manifold` (of `rz.manifolds`, or a tree of them) x
+    stays on it: v is sought with f(retract(x0, v)) least.
 
     >>> import numpy as np, riesz as rz
     >>> ridge = lambda k: rz.argmin(lambda x: np.sum((x - 1.0) ** 2) + k * np.sum(x**2), np.zeros(2))
     >>> rz.jacobian(ridge)(1.0).to_dense().ravel()
     array([-0.25, -0.25])
     """
+
+    if manifold is not None:
+        M = as_manifold(manifold)
+        zero, moved = M.tangent(x0), lambda g: g and (lambda v, *a: g(M.retract(x0, v), *a))
+        return M.retract(x0, argmin(moved(f), zero, *args, equality=moved(equality), solver=solver, **options))
 
     def stationary(f: Any, *more: Any) -> Any:
         slope = grad(f, 0)
@@ -104,7 +119,7 @@ def argmin(f: Callable[..., Any], x0: V, *args: Any, equality: Any = None, solve
 
 def implicit(name: str, functions: Any, x0: Any, args: Any, equations: Any, solve: Any, parts: bool = False) -> Any:
     """`equations` makes F of the functions, `solve(F, functions, x0, args)` finds z with F(z, *args) = 0. With `parts`
-    z is a tuple: x, and multipliers."""
+    z is a tuple: x, and multipliers, one for each number that the functions after the first give."""
     leaves, tree = flatten(x0)
     leaves = [x if isinstance(tidy(x), Traced) else _floats(x, name) for x in leaves]
     x0 = unflatten(tree, leaves)
@@ -115,7 +130,7 @@ def implicit(name: str, functions: Any, x0: Any, args: Any, equations: Any, solv
     n, closed = len(leaves), inside.closed
     F = equations(*closed)
     kinds = inside.avals[:n]
-    shapes = tuple([a.shape for a in (*kinds, *[a for b in inside.bodies[1:] for a in b.results])])
+    shapes = tuple([a.shape for a in (*kinds, *[a for b in inside.bodies[1:] if parts for a in b.results])])
 
     def run(*xs: Any) -> Any:
         start = unflatten(tree, [np.asarray(x) if np.ndim(x) else float(x) for x in xs[:n]])

@@ -14,8 +14,8 @@ from ...tracing.deciding import decided
 from ...tracing.trace import refuse
 from ...tracing.traced import FLOAT, tidy
 from ..control import vmap
-from ..function import Aval
 from ..jacobians import jacobian
+from ..traces.records import Aval
 from .opened_functions import opened
 
 TIGHT = 1e-10  # the tolerance of sensitivities
@@ -45,7 +45,8 @@ def integral(name: str, f: Callable[..., Any], a: Any, b: Any, args: tuple[Any, 
                 total = total + (S @ np.reshape(d, -1)).reshape(shape)
         return total, None
 
-    kinds = [Aval(shape, FLOAT, not shape), Aval((), FLOAT, True)]
+    dtype = inside.bodies[0].results[0].dtype  # of vectors; numbers are those of Python
+    kinds = [Aval(shape, dtype if shape and dtype.kind == "f" else FLOAT, not shape), Aval((), FLOAT, True)]
     return tuple(inside.step(name, value, (shape, ()), differential, kinds))
 
 

@@ -10,8 +10,8 @@ from ...ops.opaque import Get, Ruled, Smooth
 from ...tracing.argument_trees import flatten
 from ...tracing.trace import Trace, current_level
 from ...tracing.traced import Traced, innermost, slot_of, tidy
-from ..control import Body
-from ..function import Aval, Record, evaluated
+from ..control.bodies import Body
+from ..traces.records import Aval, Record, evaluated
 
 
 class Opened:

@@ -19,12 +19,13 @@ from numpy.lib.mixins import NDArrayOperatorsMixin
 from ...errors import VectorError
 from ...relations.base import seal
 from ...relations.index_algebra import Affine, labels_of
+from ...runtime.displayed import Displayed
 from ...spaces.layout import describe
 from ..normal_form.index_maps import size_of, whole
 from .placed import Array, PlacedTerm, Shape, add_term, inner_by_example, matrix, rows_of, stacked, summed_labels
 
 
-class Factored(NDArrayOperatorsMixin):
+class Factored(NDArrayOperatorsMixin, Displayed):
     """A gradient as a sum of terms that are not multiplied out. `np.asarray(G)` is the array; W - lr * G needs none of
     its size but the result.
 

@@ -13,9 +13,10 @@ import numpy as np
 from ..normal_form.coefficients import Coefficients
 from ..normal_form.entries import Entry, diagonal_entries
 from ..normal_form.index_maps import all_positions, size_of
+from ..normal_form.network import Network
 from ..normal_form.network_values import Values
 from ..normal_form.structure import batch_axes, facts
-from .matrix_patterns import LeafPlace, MatrixPattern, between, made
+from .matrix_patterns import LeafPlace, MatrixPattern, Placed, between, made
 from .parts import Part
 
 Shape = tuple[int, ...]
@@ -35,13 +36,13 @@ def pattern(v: Values, rows: list[LeafPlace], columns: list[LeafPlace]) -> Matri
     """The exact pattern of a map without hubs, made once for all points."""
     key = ("pattern", tuple([p.shape for p in rows]), tuple([p.shape for p in columns]))
     height, width = [sum([math.prod(p.shape) for p in side]) for side in (rows, columns)]
-    return v.net.known(key, lambda: made(v.net.c, placed(v, rows, columns), height, width))
+    return v.net.known(key, lambda: made(v.net.c, placed(v.net, rows, columns), height, width))
 
 
-def placed(v: Values, rows: list[LeafPlace], columns: list[LeafPlace]) -> list[tuple[Entry, LeafPlace, LeafPlace]]:
+def placed(net: Network, rows: list[LeafPlace], columns: list[LeafPlace]) -> list[Placed]:
     """All entries with the leaves they lie between."""
     pairs = [(r, k, row, column) for r, row in enumerate(rows) for k, column in enumerate(columns)]
-    return [(e, row, column) for r, k, row, column in pairs for e in v.net.block(r, k)]
+    return [(e, row, column) for r, k, row, column in pairs for e in net.block(r, k)]
 
 
 def sparse(v: Values, rows: list[LeafPlace], columns: list[LeafPlace], shape: tuple[int, int]) -> Any:
@@ -49,7 +50,7 @@ def sparse(v: Values, rows: list[LeafPlace], columns: list[LeafPlace], shape: tu
     import scipy.sparse as scipy_sparse  # pyright: ignore[reportMissingTypeStubs]
 
     p = pattern(v, rows, columns)
-    data = numbers(v, p, [e for e, _, _ in placed(v, rows, columns)])
+    data = numbers(v, p, [e for e, _, _ in placed(v.net, rows, columns)])
     return cast(Any, scipy_sparse).csr_array((data, p.indices, p.indptr), shape=shape)
 
 

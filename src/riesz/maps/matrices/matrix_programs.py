@@ -4,21 +4,24 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
 from ...calculus.batching import mapped
 from ...ops.op import Reduction, Reshape, contraction
 from ...programs.program import Program, outputs
+from ...relations.base import freeze
 from ...relations.index_algebra import IndexMap
 from ...relations.index_sets import Seg
-from ...relations.kinds import Range
+from ...relations.kinds import Function, Range
 from ..instances import Instance
 from ..instances import turned as turned_instance
 from ..normal_form.coefficients import Factor
 from ..normal_form.entries import Entry, diagonal_entries, sparse_size
 from ..normal_form.network import Network, multiplied
 from ..normal_form.rebuilt import added, laid_out, placed
+from .matrix_patterns import LeafPlace, MatrixPattern, made
 from .parts import Part
 
 Shape = tuple[int, ...]
@@ -74,6 +77,36 @@ def diagonal(source: Instance) -> Program | None:
         return program.closed(program.joined(parts, 0, sizes))
 
     return source.once("diagonal", make)
+
+
+def sparse_numbers(source: Instance) -> tuple[Program, MatrixPattern] | None:
+    """point ↦ the numbers of the sparse matrix, in the order of its pattern; None where positions are computed from the
+    point or there are no entries to read them from."""
+
+    def make() -> tuple[Program, MatrixPattern] | None:
+        net = multiplied(source.network) if source.fixed else None
+        if net is None:
+            return None
+        sides: list[list[LeafPlace]] = []
+        for slots in (net.outputs, net.inputs):
+            shapes = [net.shapes[s] for s in slots]
+            starts = np.cumsum([0, *[math.prod(s) for s in shapes]]).tolist()
+            sides.append([LeafPlace(at, s) for at, s in zip(starts, shapes, strict=False)])
+        rows, columns = sides
+        with net.c.lock:
+            pairs = [(i, j) for i in range(len(rows)) for j in range(len(columns))]
+            entries = [(e, rows[i], columns[j]) for i, j in pairs for e in net.block(i, j)]
+            heights = [sum([p.size for p in side]) for side in sides]
+            found = made(net.c, entries, *heights)
+            program = _Written(source, net, [e for e, _, _ in entries])
+            parts = [program.flat(y, (math.prod(program.whole.shapes[y]),)) for y in map(program.spread, entries)]
+            if not parts:
+                return program.closed(program.whole.zeros((0,))), found
+            joined = program.joined(parts, 0, [program.whole.shapes[y][0] for y in parts])
+            into = Function(Seg(len(found.slots)), Seg(found.size), freeze(np.asarray(found.slots, np.intp)))
+            return program.closed(program.whole.step(Reduction((into,), 0), (joined,))), found
+
+    return source.once("sparse numbers", make)
 
 
 def part_program(source: Instance, net: Network, part: Part) -> Program:
@@ -149,6 +182,17 @@ class _Written:
             parts.append(Range(Seg(n), total, at, 1, True))
             at += n
         return self.whole.step(Reduction(tuple(parts), axis), slots)
+
+    def spread(self, placed_entry: tuple[Entry, Any, Any]) -> int:
+        """The numbers of an entry on all its outer labels."""
+        assert self._net is not None
+        e, c = placed_entry[0], self._net.c
+        operands = [f._replace(slot=self.factors[f.slot]) for f in e.factors] or [Factor(self.whole.const(1.0), ())]
+        have = {k for f in operands for k in f.labels}
+        strong = tuple([i for i, f in enumerate(operands) if f.strong]) if len(operands) > 1 else ()
+        extra = {k: c.sizes[k] for k in e.outer if k not in have}
+        op = contraction(tuple([f.labels for f in operands]), e.outer, extra, strong)
+        return self.whole.scale(e.scale, self.whole.step(op, [f.slot for f in operands]))
 
     def sum(self, entries: Sequence[tuple[Entry, Sequence[IndexMap]]], box: Shape) -> int:
         """Entries added up in an array; each with the maps to its axes."""

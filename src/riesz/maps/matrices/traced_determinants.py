@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ...runtime import tuning
-from ..leaves import Leaves
+from ..leaves import IN_TRACES, Leaves
 from ..normal_form.entries import Entry
 from ..normal_form.network import Network, multiplied
 from ..normal_form.structure import batch_axes, offsets
@@ -25,15 +25,13 @@ from ..solvers.factorised import parity
 from .materialise import block_part, block_positions
 from .matrix_programs import part_program
 from .parts import Part
+from .sparse_determinants import sparse_slogdet
 
 if TYPE_CHECKING:
     from ..linear_map import LinearMap
 
 Shape = tuple[int, ...]
 Pair = tuple[Any, Any]
-_SMALL = 64
-"""Maps of so few unknowns are dense matrices."""
-_BLOCK = 8
 
 
 def slogdet_at(L: LinearMap, kind: Leaves) -> Pair:
@@ -42,10 +40,15 @@ def slogdet_at(L: LinearMap, kind: Leaves) -> Pair:
         return 1.0, 0.0
     source = L.instance
     net = multiplied(source.network) if source.fixed else None
-    if net is not None and (L.shape[0] > _SMALL or L.structure.kind in ("diagonal", "identity")):
+    if net is not None and (
+        L.shape[0] > tuning.DENSE_DETERMINANT_UNKNOWNS or L.structure.kind in ("diagonal", "identity")
+    ):
         found = _Determinant(L, kind, net).between_leaves()
         if found is not None:
             return found
+    few = None if net is None or kind is not IN_TRACES else L.positions
+    if net is not None and few is not None and 8 * few <= L.size and L.shape[0] > tuning.DENSE_DETERMINANT_UNKNOWNS:
+        return sparse_slogdet(L, kind, net)
     if L.shape[0] > 8 * tuning.DENSE_UNKNOWNS:
         raise kind.refusal(f"the determinant of {L.shape[0]:,} unknowns, {L.structure},")
     return tuple(kind.arrays.linalg.slogdet(L.to_dense()))
@@ -95,7 +98,7 @@ class _Determinant:
         lines = offsets(c, entries, row, column)
         if lines is not None and lines == [0]:
             return self._diagonal(self.part(band_part(self.net, entries, lines, row, column)[0])[0])
-        if lines is not None and max(lines) - min(lines) <= 64 and n > _SMALL:
+        if lines is not None and max(lines) - min(lines) <= 64 and n > tuning.DENSE_DETERMINANT_UNKNOWNS:
             band, lower, upper = band_part(self.net, entries, lines, row, column)
             return _banded(self.xp, self.part(band), lower, upper)
         factors = factors_of(entries, row, column)
@@ -153,7 +156,7 @@ class _Determinant:
 
 def _banded(xp: Any, ab: Any, lower: int, upper: int) -> Pair:
     """Block cyclic reduction of a band matrix in LAPACK's storage."""
-    n, m = ab.shape[1], max(lower, upper, _BLOCK)
+    n, m = ab.shape[1], max(lower, upper, tuning.BAND_BLOCK_ROWS)
     count = -(-n // m)
     flat = xp.concatenate([xp.reshape(ab, (ab.shape[0] * n,)), np.array([0.0, 1.0])])
     at = np.arange(count)[:, None, None] * m + np.arange(m)[:, None]  # rows of each block

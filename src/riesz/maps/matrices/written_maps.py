@@ -11,6 +11,7 @@ import numpy as np
 
 from ...errors import LinearityError, SpaceError
 from ...programs.program import Program
+from ...runtime import tuning
 from ...spaces.space import Space
 from ...tracing.trace import Trace
 from ...tracing.traced import HOLDERS, Traced, slot_of
@@ -18,8 +19,6 @@ from ..instances import Instance
 from ..leaves import IN_TRACES, any_traced, fixed
 
 Code = Callable[[Any], Any]
-_DIAGONALS = 16
-"""A matrix with numbers on so many diagonals is a sum of them."""
 
 
 def written(f: Code, domain: Space, codomain: Space, dtype: Any) -> Instance:
@@ -78,7 +77,7 @@ def code_of(matrix: Any) -> Code:
         entries.sum_duplicates()
         rows, columns = entries.coords
         lines = np.unique(columns.astype(np.int64) - rows)
-    if not 0 < len(lines) <= min(_DIAGONALS, max(1, max(matrix.shape) // 2)):
+    if not 0 < len(lines) <= min(tuning.SUMMED_DIAGONALS, max(1, max(matrix.shape) // 2)):
         matrix = cast(Any, sparse).csr_array(matrix) if few and not sparsely and count else matrix
         return lambda x: matrix @ x
     return diagonals({int(d): entries.diagonal(int(d)) for d in lines}, matrix.shape)

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from ...ops.op import Reduction
 from ...relations import Triangular
 from ...relations.index_algebra import Affine, IndexTable, Labels, flat_map, labels_of
+from ...runtime import displayed
 from .coefficients import Coefficients
 from .entries import Entry, sparse_size
 from .index_maps import distinct, injective, size_of, whole
@@ -98,6 +99,9 @@ class Structure(NamedTuple):
 
     def __format__(self, spec: str) -> str:
         return format(self.words, spec)
+
+    _repr_mimebundle_ = displayed.mimebundle
+    _repr_html_ = displayed.html
 
 
 def block_structure(c: Coefficients, entries: Sequence[Entry], row: Shape, column: Shape) -> Structure:

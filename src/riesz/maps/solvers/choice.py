@@ -232,7 +232,7 @@ def _by_structure(net: Network, entries: Sequence[Entry], row: Shape, column: Sh
     if lines is not None and (lines == [0] or width <= 8):
         return [_banded(net, entries, lines, row, column)]
     found = [_kronecker_sum(net, entries, row, column)]
-    if lines is not None and width <= min(n // 4, 256):
+    if lines is not None and width <= min(n // 4, 256, 16 * len(lines)):  # few lines far apart: a sparse matrix
         found.append(_banded(net, entries, lines, row, column))
     found += [way(net, entries, row, column) for way in (_kronecker, _blocks, _low_rank)]
     return [way for way in found if way is not None]

@@ -18,6 +18,7 @@ import scipy.linalg as _linalg  # pyright: ignore[reportMissingTypeStubs]
 
 from ...errors import SolveError, VectorError
 from ...relations.base import freeze, seal
+from ...runtime.displayed import Displayed
 from ...runtime.warnings_off import quietly
 
 linalg = cast(Any, _linalg)
@@ -52,7 +53,7 @@ def _factorised(kind: Any, args: tuple[Any, ...], named: dict[str, Any]) -> Solv
     return kind(*args, **named)
 
 
-class Solver:
+class Solver(Displayed):
     """A matrix A that has been factorised: `solve(b)` is A⁻¹b, with `transposed=True` A⁻ᵀb; `apply(x)` is A x.
 
     The work is done in the precision of the matrix, float32 or float64.

@@ -10,6 +10,7 @@ import scipy.sparse as _sparse  # pyright: ignore[reportMissingTypeStubs]
 import scipy.sparse.csgraph as _csgraph  # pyright: ignore[reportMissingTypeStubs]
 
 from ...errors import SolveError, VectorError
+from ...runtime import tuning
 from ...runtime.warnings_off import quietly
 from .composite import Reordered
 from .factorised import (
@@ -29,9 +30,6 @@ from .krylov import sparse_linalg
 
 sparse = cast(Any, _sparse)
 csgraph = cast(Any, _csgraph)
-
-_LARGEST_BLOCK = 32
-"""Connected parts up to this size are solved as dense blocks."""
 
 
 def canonical(matrix: Any) -> Any:
@@ -161,7 +159,7 @@ class ArrowSolver(Solver):
         self.B = sparse.csr_array(top[:, self.gone])
         corner = _block_form(sparse.csr_array(bottom[:, self.gone]), True)
         if corner is None:
-            small = f"blocks of {_LARGEST_BLOCK} or fewer"
+            small = f"blocks of {tuning.CONNECTED_BLOCK_ROWS} or fewer"
             raise VectorError(f"the unknowns to eliminate do not fall apart into {small}: choose others, or use Sparse")
         blocks, place = corner
         try:
@@ -244,7 +242,7 @@ def _block_form(a: Any, padded: bool) -> tuple[Any, Any] | None:
     count, part = csgraph.connected_components(a, directed=True, connection="weak")
     sizes = np.bincount(part, minlength=count)
     m = int(sizes.max())
-    if m > _LARGEST_BLOCK or (not padded and count * m * m > 4 * (a.nnz + n)):
+    if m > tuning.CONNECTED_BLOCK_ROWS or (not padded and count * m * m > 4 * (a.nnz + n)):
         return None
     order = np.argsort(part, kind="stable")
     within = np.empty(n, np.intp)

@@ -30,10 +30,26 @@ from ...tracing.differentials import plus
 from ...tracing.surroundings.contents import equal
 from ...tracing.traced import FLOAT, Traced, slot_of, trace_of
 from ..instances import Instance, held, kept
+from ..leaves import IN_TRACES
 from .factorised import Solver
 
 if TYPE_CHECKING:
     from ..linear_map import LinearMap
+
+
+PSEUDO = "pseudoinverse"
+"""The way of solving that takes singular maps too."""
+
+
+class PseudoInverse(Solver):
+    """The pseudoinverse of a map, as a solver."""
+
+    def __init__(self, L: LinearMap) -> None:
+        super().__init__(L.shape, L.dtype, "pseudoinverse")
+        self._map = L.pinv()
+
+    def solve(self, b: Any, *, transposed: bool = False) -> Any:
+        return (self._map.T if transposed else self._map).matmat(b)
 
 
 class Solving:
@@ -59,6 +75,13 @@ class Solving:
         for there, solver in self._kept:
             if all([a is b or equal(np.asarray(a), np.asarray(b)) for a, b in zip(point, there, strict=True)]):
                 return solver
+        there, L = held(point), self.map_at(point)
+        solver = PseudoInverse(L) if self.method == PSEUDO else L.factorised(self.method, self.options)
+        self._kept = [(there, solver), *self._kept[: tuning.KEPT_SOLVERS - 1]]
+        return solver
+
+    def map_at(self, point: Sequence[Any]) -> LinearMap:
+        """The map at the numbers of a point."""
         there = held(point)
 
         def written() -> Program:
@@ -66,10 +89,33 @@ class Solving:
                 return kept(specialised(self.program, there))
 
         make = lambda: Instance(self.program, tuple(there))  # noqa: E731
-        L = self.kind(*self.spaces, written, self.dtype, make, self.facts)
-        solver = L.factorised(self.method, self.options)
-        self._kept = [(there, solver), *self._kept[: tuning.KEPT_SOLVERS - 1]]
-        return solver
+        return self.kind(*self.spaces, written, self.dtype, make, self.facts)
+
+    def traced_at(self, point: Sequence[Any]) -> LinearMap:
+        """The map at traced arrays."""
+        make = lambda: Instance(self.program, tuple(point))  # noqa: E731
+        return self.kind(*self.spaces, None, self.dtype, make, self.facts, leaves=IN_TRACES)
+
+    def bands(self) -> tuple[Program, int, int] | None:
+        """point ↦ the diagonals of a square band matrix in LAPACK's order, how many are below and above; None for
+        other matrices."""
+        from ..matrices.matrix_programs import part_program
+        from ..normal_form.network import multiplied
+        from ..normal_form.structure import offsets
+        from .choice import band_part
+
+        (row,), (column,) = [[leaf.shape for leaf in s.leaves] or [None] for s in self.spaces[::-1]]
+        if row is None or column is None or self.shape[0] != self.shape[1] or self.method != "auto":
+            return None
+        shapes = [self.program.shapes[s] for s in self.program.inputs[: self.fixed]]
+        source = Instance(self.program, tuple([np.ones(s) for s in shapes]))
+        net = multiplied(source.network) if source.fixed else None
+        entries = [] if net is None else net.block(0, 0)
+        lines = offsets(net.c, entries, row, column) if net is not None and entries else None
+        if net is None or lines is None:
+            return None
+        part, lower, upper = band_part(net, entries, lines, row, column)
+        return part_program(source, net, part), lower, upper
 
     def product(self, transposed: bool, n: int) -> Program:
         """(point, X) ↦ A·X, column by column of n, in flat coordinates."""
@@ -186,7 +232,7 @@ def _differential(d: Any, x: Any, *xs: Any, family: Solving, transposed: bool) -
     if not live:
         return solved(d[-1])
     dx = solved(plus(d[-1], -moved(x)))
-    if family.shape[0] == family.shape[1] and family.method != "lsmr":
+    if family.shape[0] == family.shape[1] and family.method not in ("lsmr", PSEUDO):
         return dx
     rest = moved(solved(x, True), True)
     return dx + solved(solved(moved(b - times(x), True), True)) + rest - solved(times(rest))

@@ -11,8 +11,9 @@ from typing import Any
 import numpy as np
 
 from ...ops.op import Contraction, contraction
+from ...relations.index_sets import Array
 from ...runtime import tuning
-from ...spaces.formal_vectors import weak
+from ...spaces.formal_vectors import Formal, FormalProduct, weak
 from ..program import Constant, Program, several
 from ..rewriting import rewritten
 from ..sub_programs import Block
@@ -41,9 +42,18 @@ def _computed(program: Program, op: Any, args: list[int], shape: Any) -> Any:
             return None
     try:
         with np.errstate(all="ignore"):
-            return op * values[0] if type(op) is float else op.run(*values)
+            found = op * values[0] if type(op) is float else op.run(*values)
     except Exception:  # it is raised again when the code runs
         return None
+    return _repeated(found) if all([type(weak(v)) is float for v in values]) else found
+
+
+def _repeated(found: Array) -> Any:
+    """An array with one number everywhere as that number, which is of any type."""
+    if type(found) is not np.ndarray or found.dtype != float or not found.size:
+        return found
+    first = float(found.flat[0])
+    return Formal(found.shape, (FormalProduct(first, ()),)) if (found == first).all() else found
 
 
 def _written(program: Program, op: Any, args: list[int]) -> int:

@@ -27,8 +27,7 @@ from ..cost import FLOPS
 from ..program import Constant, Program, several
 from ..rewriting import rewritten
 from .collecting import collected
-from .hoisting import hoisted
-from .ordering import ordered
+from .hoisting import hoisted, written_out
 
 Shape = tuple[int, ...]
 
@@ -81,7 +80,7 @@ def once(make: Callable[[Program], Program]) -> Callable[[Program], Program]:
 @once
 def ready(program: Program) -> Program:
     """A program as it is run on numbers: invariants before loops, products in order, fused, common maps collected."""
-    found = fused(in_order(hoisted(program)))
+    found = fused(in_order(hoisted(written_out(program))))
     return collected(found) if large(found) else found
 
 
@@ -99,7 +98,11 @@ def runnable(program: Program) -> Program:
 def in_order(program: Program) -> Program:
     """A program with its products in the order of least work; the program itself where they are small."""
     products = sum([type(op) is Contraction for op in program.ops])
-    return ordered(program) if products > 1 and large(program) else program
+    if products < 2 or not large(program):
+        return program
+    from .ordering import ordered
+
+    return ordered(program)
 
 
 def large(program: Program, numbers: int | None = None) -> bool:

@@ -1,6 +1,8 @@
 """Less work in loops: steps of a body that give the same in every round are computed once, before it; a loop that runs
 twice runs once.
 
+Calls with a derivative of their own are written out: once derivatives are taken, what they do is all that counts.
+
 A derivative needs the carries of each round, a value only the last: two loops that differ in what they keep are one
 that keeps it all.
 """
@@ -10,8 +12,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from ...ops.opaque import Get
 from ...runtime.stackless import Rule, quiet, solve
-from ..program import INPUT, Constant, Program
+from ..program import INPUT, Constant, Program, outputs
 from ..rewriting import rewritten
 from ..sub_programs import Block, Call, Loop
 
@@ -27,7 +30,7 @@ def _rule(program: Program) -> Rule:
     inside: dict[int, Call | Loop] = {}
     changed = False
     for slot, op in enumerate(program.ops):
-        if isinstance(op, (Call, Loop)):
+        if isinstance(op, (Call, Loop)) and "alone" not in op.known:  # its function has the steps already
             parts: list[Program] = []
             for part in op.programs:
                 parts.append((yield (part,)))
@@ -78,3 +81,34 @@ def _split(program: Program, loop: Loop, args: Sequence[int], still: Sequence[bo
     body = old.prune([*old.inputs[:at], *border, *old.inputs[at:]], old.outputs)
     given = [*args[:at], *[outside[s] for s in border], *args[at:]]
     return program.step(loop.replaced(body=body, consts=at + len(border)), given)
+
+
+@quiet
+def written_out(program: Program) -> Program:
+    """The same function with the steps of such calls in their place, also inside loops and branches; the program itself
+    where there are none."""
+    return solve((program,), _opened) if any([isinstance(op, Block) for op in program.ops]) else program
+
+
+def _opened(program: Program) -> Rule:
+    inside: dict[int, Call | Loop] = {}
+    for slot, op in enumerate(program.ops):
+        if isinstance(op, (Call, Loop)):
+            parts: list[Program] = []
+            for part in op.programs:
+                parts.append((yield (part,)))
+            if any([a is not b for a, b in zip(parts, op.programs, strict=True)]) or getattr(op, "rule", None):
+                changes = {"branches": tuple(parts)} if isinstance(op, Call) else {"body": parts[0]}
+                inside[slot] = op.replaced(**changes)
+    results: dict[int, list[int]] = {}
+
+    def rule(whole: Program, slot: int, given: list[int]) -> int | None:
+        op, block = program.ops[slot], inside.get(slot)
+        if isinstance(block, Call) and block.rule is not None:
+            results[slot] = outputs(block.branches[0], whole, given)
+            return given[0]
+        if type(op) is Get and program.args[slot][0] in results:
+            return results[program.args[slot][0]][op.at]
+        return None if block is None else whole.step(block, given)
+
+    return rewritten(program, rule) if inside else program

@@ -154,7 +154,7 @@ def _reduction(space: Space, relation: Relation, how: str = "sum") -> Term:
 HOW = ("sum", "mean", "max", "min", "prod", "logsumexp")
 
 
-def red(relation: Relation, how: str = "sum") -> Combinator:
+def red(relation: Relation | Any, how: str = "sum") -> Combinator:
     """red_R : V^X ⊸ V^Y,  (red_R v)_y = Σ_{(x,y)∈R} v_x; `how`: "sum", or "mean", "max", "min", "prod", "logsumexp".
 
     >>> import riesz as rz, numpy as np
@@ -168,13 +168,15 @@ def red(relation: Relation, how: str = "sum") -> Combinator:
     array([[6., 8.],
            [3., 4.]])
 
-    The others are max_R, min_R, …, taken at each place of V. Sources that attain a maximum share its derivative
-    equally, pair by pair. A pair that counts twice is squared in a product and adds ln 2 in ln Σ exp. A target without
-    pairs has −inf, inf, 1, −inf, and nan as a mean.
+    What `group_by` gives stands for its relation. The others are max_R, min_R, …, taken at each place of V. Sources
+    that attain a maximum share its derivative equally, pair by pair. A pair that counts twice is squared in a product
+    and adds ln 2 in ln Σ exp. A target without pairs has −inf, inf, 1, −inf, and nan as a mean.
 
     >>> rz.red(R, "max")(np.array([1.0, 2.0, 3.0])), rz.grad(rz.total @ rz.red(R, "max"))(np.array([3.0, 2.0, 3.0]))
     (array([3., 2.]), array([0.5, 1. , 0.5]))
     """
+    if not isinstance(cast(Any, relation), Relation):
+        relation = getattr(relation, "relation", relation)  # of group_by
     if not isinstance(cast(Any, relation), Relation):
         raise SpaceError(f"red(R) takes a relation; got {relation!r} (see riesz.relations)")
     if how not in HOW:

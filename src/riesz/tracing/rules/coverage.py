@@ -5,14 +5,12 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Iterator
-from itertools import takewhile
 from typing import Any
 
-import numpy as np
-
-from ..registry import PARTS
+from ..registry import PARTS, public_name
 from ..traced import FUNCTIONS, NOTES, UFUNCS
 from .all_rules import load_rules
+from .interpolation import fitpack_splines, scattered_data
 from .scientific import distributions, interpolators, multivariate
 from .scipy_names import counterparts, solvers
 from .special import enter
@@ -23,24 +21,9 @@ Generated from the code by `python -m riesz.tracing.rules.coverage`. In a functi
 NumPy and SciPy, under their own names, become what the second column says; the third is the derivative. Operators
 (`+ - * / // % ** @`, comparisons), indexing and assignment (integers, slices, `None`, `...`, integer arrays, fixed
 masks, computed integers) and the methods of arrays of the same names are included. So are `reduce`, `accumulate` and
-`outer` of ufuncs, `reduceat` of `np.add`, `np.multiply`, `np.maximum`, `np.minimum` and `np.logaddexp`, and `at` of
-these, `np.subtract` and `np.divide` (of other ufuncs where no position comes up twice). Functions of your own:
-`rz.primitive`, `rz.custom_derivative`, `rz.linear`, `rz.bilinear`.
+`outer` and `at` of ufuncs, and `reduceat` of `np.add`, `np.multiply`, `np.maximum`, `np.minimum` and `np.logaddexp`.
+Functions of your own: `rz.primitive`, `rz.custom_derivative`, `rz.linear`, `rz.bilinear`.
 """
-
-
-def name_of(function: Any) -> str:
-    """np.sum, np.linalg.solve, scipy.special.erf."""
-    module = getattr(function, "__module__", None) or ""
-    name = getattr(function, "__name__", str(function))
-    if isinstance(function, np.ufunc):
-        numpys = getattr(np, name, None) is function or name in ("absolute", "conjugate", "divide", "remainder")
-        return f"{'np' if numpys else 'scipy.special'}.{name}"
-    if module.startswith("scipy"):
-        public = [*takewhile(lambda part: part[0] != "_", module.split("."))]
-        return ".".join([*(public if len(public) > 1 else ["scipy", "sparse"]), name])
-    part = module.split(".")
-    return "np." + ".".join([*[p for p in part[1:2] if not p.startswith("_")], name])
 
 
 def rows() -> list[tuple[str, str, str]]:
@@ -51,7 +34,7 @@ def rows() -> list[tuple[str, str, str]]:
     counterparts()
     solvers()
     enter()
-    found = {name_of(f): note for f, note in NOTES.items()} | dict(_objects())
+    found = {public_name(f): note for f, note in NOTES.items()} | dict(_objects())
     return [(name, *found[name]) for name in sorted(found, key=lambda name: (name.split(".")[:-1], name.lower()))]
 
 
@@ -63,7 +46,7 @@ def _objects() -> Iterator[tuple[str, tuple[str, str]]]:
     for name in dict.fromkeys([key.split(".")[0] for key in multivariate.METHODS]):
         methods = [key.split(".")[1] for key in multivariate.METHODS if key.startswith(f"{name}.")]
         yield f"scipy.stats.{name}", (f"formulas: {', '.join(methods)}", "that of the formula, in parameters too")
-    for name in interpolators.CLASSES:
+    for name in interpolators.CLASSES | fitpack_splines.CLASSES | scattered_data.CLASSES:
         yield f"scipy.interpolate.{name}", ("gathers and products; splines solve a banded system", "in points and data")
     yield "np.vectorize", ("the function at every index, stacked", "that of the function")
 

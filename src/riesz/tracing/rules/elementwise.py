@@ -12,8 +12,10 @@ from ...ops.op import Combination, product
 from ...ops.opaque import Discrete, Select
 from ...terms import primitives as p
 from .. import traced as t
+from ..calls import call_ufunc
 from ..classes import INTEGER, is_integer
-from ..registry import FUNCTIONS, UFUNCS, WRITING, answer_rows, answers, answers_called
+from ..layouts import like
+from ..registry import BY_NAME, FUNCTIONS, UFUNCS, answer_rows, answers, answers_called, by_name
 from ..trace import refuse
 from ..traced import BOOL, FLOAT, Traced, convert, holds_traced, lifted, operands, primitive_step, several, tidy, typed
 from .rearranging import kept_shape, reduced_axes, written_to
@@ -89,7 +91,7 @@ def scaled(k: float, x: Traced) -> Traced:
     """k · x for a Python number."""
     trace, slots, dtype, weak = operands(x)
     if trace.marked:
-        WRITING["refuse_number"](k)
+        BY_NAME["refuse_number"](k)
     return Traced(trace, trace.scale(float(k), slots[0]), dtype, weak)
 
 
@@ -340,18 +342,37 @@ def isclose(a: Any, b: Any, rtol: Any = 1e-5, atol: Any = 1e-8, equal_nan: bool 
     return unmoving(np.isclose, BOOL, a, b, rtol=rtol, atol=atol, equal_nan=equal_nan)
 
 
+def _equal(a1: Any, a2: Any, equal_nan: bool = False) -> Any:
+    a, b = tidy(a1), tidy(a2)
+    if np.shape(a) != np.shape(b):
+        return False
+    same = np.equal(a, b)
+    return np.all(np.logical_or(same, np.logical_and(np.isnan(a), np.isnan(b))) if equal_nan else same)
+
+
+def _common(*arrays: Any) -> Any:
+    kinds = [np.dtype(getattr(x, "dtype", None) or np.asarray(x).dtype) for x in arrays]
+    return np.common_type(*[np.empty(0, kind) for kind in kinds])
+
+
+def _ldexp(x: Any, i: Any) -> Any:
+    if is_discrete(x):
+        x = floating(x)
+    return x * np.exp2(convert(i, x.dtype) if holds_traced(i) else np.asarray(i).astype(x.dtype))
+
+
 def _shaped(value: float) -> Any:
     def code(x: Any, dtype: Any = None, order: Any = "K", subok: bool = True, shape: Any = None, **named: Any) -> Any:
-        return np.full(x.shape if shape is None else shape, value, dtype or x.dtype)
+        return np.full_like(like(x, order, shape), value, dtype or x.dtype)
 
     return code
 
 
 @answers_called(np.full_like, what="broadcast of the value", rule="broadcast of its differential")
-def full_like(a: Any, fill_value: Any, dtype: Any, shape: Any) -> Any:
+def full_like(a: Any, fill_value: Any, dtype: Any, order: Any, shape: Any) -> Any:
     size = np.shape(a) if shape is None else shape
     if type(fill_value) is not Traced:
-        return np.full(size, fill_value, dtype or a.dtype)
+        return np.full_like(like(a, order, shape), fill_value, dtype or a.dtype)
     kind = np.dtype(dtype or (a.dtype if type(a) is Traced else np.asarray(a).dtype))
     return convert(written_to(fill_value, size), kind)
 
@@ -365,6 +386,9 @@ def full(shape: Any, fill_value: Any, dtype: Any = None, order: str = "C") -> An
 answer_rows(
     ((np.round, np.around), "discrete", _FLAT, _rounded),
     (np.allclose, "discrete", "no derivative", lambda *args, **named: np.all(isclose(*args, **named))),
+    (np.array_equal, "discrete", "no derivative", _equal),
+    (np.common_type, "static", "no derivative", _common),
+    (np.ldexp, "scaling by 2ⁱ", "2ⁱ · dx", _ldexp),
     (np.isreal, "static", "no derivative", lambda x: np.full(np.shape(x), True)[()]),
     (np.iscomplex, "static", "no derivative", lambda x: np.full(np.shape(x), False)[()]),
     (np.isposinf, "discrete", "no derivative", lambda x, out=None: unmoving(np.isposinf, BOOL, x)),
@@ -405,18 +429,15 @@ METHODS: dict[Any, tuple[Any, tuple[str, ...]]] = {
 """The function that a method is, and what it takes besides the axis."""
 
 
-PIECEWISE: dict[Any, Any] = {}
-"""np.add.reduceat and its kin; entered by relational/folds.py."""
-
-
+@by_name
 def ufunc_method(ufunc: Any, method: str, args: tuple[Any, ...], named: dict[str, Any]) -> Any:
     """np.add.reduce and its kin are the functions of that name."""
     name = f"np.{ufunc.__name__}.{method}"
     if method == "outer":
         a, b = map(t.as_array, args)
-        return t.call_ufunc(ufunc, (np.reshape(a, (*np.shape(a), *(1,) * np.ndim(b))), b), {})
-    if (ufunc, method) in PIECEWISE:
-        return PIECEWISE[ufunc, method](*args, **named)
+        return call_ufunc(ufunc, (np.reshape(a, (*np.shape(a), *(1,) * np.ndim(b))), b), {})
+    if method == "reduceat":
+        return BY_NAME["reduceat"](ufunc, *args, **named)
     if method in ("reduce", "accumulate"):
         function, options = METHODS.get((ufunc, method), (None, ("keepdims", "initial") if method == "reduce" else ()))
         given = _options(name, options, args[1:], named)

@@ -12,11 +12,11 @@ from ...ops.discrete_fourier import TURNED, Fourier, HermitianFourier, Norm, Rea
 from ...ops.op import Reduction
 from ...relations import Range
 from ...relations.index_sets import Seg
-from ..registry import NOTES, answer_rows
+from ..registry import COMPLEX, NOTES, answer_rows
 from ..trace import refuse
 from ..traced import FLOAT, Traced, convert, step, tidy
 from .complex.complex_functions import conjugate
-from .complex.complex_pairs import COMPLEX, ComplexTraced, joined, paired, parts_of
+from .complex.complex_pairs import ComplexTraced, joined, paired, parts_of
 from .gathering import along, roll
 from .rearranging import axes_of, concatenate
 

@@ -12,8 +12,10 @@ from ...ops.opaque import Discrete, Take
 from ...relations import Gather, Point, Range, Relation, freeze
 from ...relations.index_sets import Seg, box_set, unit
 from ..classes import INTEGER
+from ..registry import by_name
 from ..sharing import viewed
-from ..traced import INT, Traced, convert, holds_traced, note, refuse, several, slot_of, step, tidy, trace_of
+from ..surroundings.outside import note
+from ..traced import INT, Traced, convert, holds_traced, refuse, several, slot_of, step, tidy, trace_of
 from .rearranging import moveaxis, reshape
 
 
@@ -24,6 +26,7 @@ def everywhere(x: Traced, positions: Any) -> Traced:
     return step(Reduction((flat,), 0), x)
 
 
+@by_name
 def index(x: Traced, key: Any) -> Traced:
     """x[key] for basic and integer-array indexing, masks that are known, and integers that are computed."""
     given = cast("tuple[Any, ...]", key if isinstance(key, tuple) else (key,))

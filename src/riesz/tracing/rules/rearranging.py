@@ -13,6 +13,7 @@ import numpy as np
 from ...ops.op import Reduction, Reshape, broadcast, contraction
 from ...relations import Range
 from ...relations.index_sets import Seg
+from ..layouts import axes_in_memory, lies_by_columns
 from ..registry import FUNCTIONS, answer_rows, answers
 from ..trace import refuse
 from ..traced import TRACED, Traced, as_array, lifted, result_dtype, slot_of, step, tidy, trace_of, typed
@@ -90,6 +91,8 @@ def rollaxis(x: Traced, axis: int, start: int = 0) -> Traced:
 @answers(np.reshape, what="reshape, unitary", rule=SAME)
 def reshape(x: Traced, /, shape: Any = None, order: str = "C", *, newshape: Any = None, copy: Any = None) -> Traced:
     wanted = shape if shape is not None else newshape
+    if order in ("A", "a") and lies_by_columns(x):
+        order = "F"
     if order in ("F", "f"):
         size = np.broadcast_to(0.0, x.shape).reshape(wanted).shape
         return transpose(reshape(transpose(x), size[::-1]))
@@ -109,7 +112,9 @@ def reshape(x: Traced, /, shape: Any = None, order: str = "C", *, newshape: Any 
 
 @answers(np.ravel, what="reshape, unitary", rule=SAME)
 def ravel(x: Any, order: str = "C") -> Any:
-    return reshape(x, (-1,) if x.size else (0,), order="C" if order in ("K", "A") else order)
+    if order in ("K", "k"):
+        x, order = transpose(x, axes_in_memory(x)), "C"
+    return reshape(x, (-1,) if x.size else (0,), order=order)
 
 
 @answers(np.expand_dims, what="reshape, unitary", rule=SAME)

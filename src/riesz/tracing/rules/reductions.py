@@ -297,6 +297,8 @@ answer_rows(
     (np.nanprod, "selection and Π", "Π where x is a number", _without_nan(np.prod, 1.0)),
     (np.nanmax, "selection and maximum", "of the largest number", _without_nan(np.max, -np.inf)),
     (np.nanmin, "selection and minimum", "of the smallest number", _without_nan(np.min, np.inf)),
+    (np.nancumsum, "selection and prefix sums", "prefix sums of dx where x is a number", _without_nan(np.cumsum, 0.0)),
+    (np.nancumprod, "selection and prefix products", "that of cumprod", _without_nan(np.cumprod, 1.0)),
 )
 
 

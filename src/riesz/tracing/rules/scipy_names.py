@@ -14,7 +14,6 @@ from ...terms import primitives as p
 from ..registry import NOTES, PARTS, as_called
 from ..traced import Traced, primitive_step
 from .elementwise import discrete, floating, where
-from .fft import SCIPY_TRANSFORMS
 from .reductions import total, unmoving_reduction
 
 
@@ -75,22 +74,29 @@ def counterparts() -> dict[Any, Any]:
         for name, (own, what, rule) in _own(home).items():
             original = getattr(module, name, None)
             if original is not None:
-                _found[original] = as_called(original, own) if home == "scipy.linalg" and name != "block_diag" else own
+                named = home in ("scipy.linalg", "scipy.ndimage") and name != "block_diag"
+                _found[original] = as_called(original, own) if named else own
                 NOTES.setdefault(original, (what, rule))
     return _found
 
 
 _ROOT = ("one step; SciPy finds the root", "dx = −(∂f/∂x)⁻¹ ∂f/∂p·dp")
-_LEAST = ("one step; SciPy finds the minimum", "that of ∇f = 0, or of the equations of Lagrange")
+_LEAST = ("one step; SciPy finds the minimum", "that of ∇f = 0, or of the active constraints (Karush, Kuhn, Tucker)")
+_INTEGRAL = ("one step; SciPy integrates", "∫ ∂f/∂p·dp, f(b)·db − f(a)·da")
 _FLOW = ("one step; SciPy solves the equation", "sensitivities, by the same solver")
 CALLBACKS: dict[str, dict[str, tuple[str, str]]] = {
     "scipy.optimize": {
         **dict.fromkeys(("bisect", "brentq", "brenth", "ridder", "toms748", "newton", "fsolve"), _ROOT),
         **dict.fromkeys(("root", "root_scalar", "fixed_point"), _ROOT),
-        **dict.fromkeys(("minimize", "minimize_scalar"), _LEAST),
+        **dict.fromkeys(("minimize", "minimize_scalar", "fminbound", "brent", "golden"), _LEAST),
+        **dict.fromkeys(("fmin", "fmin_bfgs", "fmin_cg", "fmin_powell", "fmin_ncg", "fmin_l_bfgs_b"), _LEAST),
+        **dict.fromkeys(("differential_evolution", "dual_annealing", "shgo", "direct"), _LEAST),
+        **dict.fromkeys(("least_squares", "leastsq", "curve_fit", "nnls", "lsq_linear"), _LEAST),
+        **dict.fromkeys(("broyden1", "broyden2", "anderson", "linearmixing", "diagbroyden", "excitingmixing"), _ROOT),
+        "newton_krylov": _ROOT,
     },
     "scipy.integrate": {
-        "quad": ("one step; SciPy integrates", "∫ ∂f/∂p·dp, f(b)·db − f(a)·da"),
+        **dict.fromkeys(("quad", "quad_vec", "dblquad", "tplquad", "nquad"), _INTEGRAL),
         **dict.fromkeys(("odeint", "solve_ivp"), _FLOW),
     },
 }
@@ -116,31 +122,25 @@ def solved(original: Any, args: tuple[Any, ...], named: dict[str, Any]) -> Any:
 
 
 _FILES = {
-    "scipy.signal": "scipy_signal:COUNTERPARTS",
+    "scipy.special": "special:PYTHON_FUNCTIONS",
+    "scipy.linalg": "linalg.scipy_linalg:COUNTERPARTS linalg.matrix_functions:COUNTERPARTS",
+    "scipy.fft": "fft:SCIPY_TRANSFORMS scientific.cosine_transforms:COUNTERPARTS",
+    "scipy.signal": "scipy_signal:COUNTERPARTS scientific.rank_filters:SIGNAL",
+    "scipy.sparse": "sparse.sparse_functions:SPARSE",
+    "scipy.sparse.linalg": "sparse.sparse_functions:LINALG",
     "scipy.spatial": "scientific.distances:SPATIAL",
     "scipy.spatial.distance": "scientific.distances:COUNTERPARTS",
-    "scipy.interpolate": "scientific.interpolators:COUNTERPARTS",
-    "scipy.ndimage": "scientific.images:COUNTERPARTS",
+    "scipy.interpolate": """scientific.interpolators:COUNTERPARTS interpolation.fitpack_splines:COUNTERPARTS
+        interpolation.scattered_data:COUNTERPARTS""",
+    "scipy.ndimage": "scientific.images:COUNTERPARTS scientific.rank_filters:COUNTERPARTS",
     "scipy.stats": "scientific.samples:COUNTERPARTS",
 }
+"""Part of SciPy → the tables of counterparts, each as file:name."""
 
 
 def _own(home: str) -> dict[str, tuple[Any, str, str]]:
-    if home in CALLBACKS:
-        return {}
-    if home == "scipy.special":
-        from .special import PYTHON_FUNCTIONS
-
-        return _special | PYTHON_FUNCTIONS
-    if home == "scipy.fft":
-        return SCIPY_TRANSFORMS
-    if home.startswith("scipy.sparse"):
-        from .sparse.sparse_functions import LINALG, SPARSE
-
-        return SPARSE if home == "scipy.sparse" else LINALG
-    if home in _FILES:
-        file, table = _FILES[home].split(":")
-        return getattr(import_module(f".{file}", __package__), table)
-    from .linalg.scipy_linalg import COUNTERPARTS
-
-    return COUNTERPARTS
+    found = dict(_special) if home == "scipy.special" else {}
+    for table in _FILES.get(home, "").split():
+        file, name = table.split(":")
+        found |= getattr(import_module(f".{file}", __package__), name)
+    return found

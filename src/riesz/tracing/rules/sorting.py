@@ -8,13 +8,10 @@ from typing import Any, cast
 
 import numpy as np
 
-from ...ops.op import Reduction
 from ...ops.opaque import Take
-from ...relations import Gather, freeze
-from ...relations.index_sets import Seg
-from ..registry import answers
+from ..registry import answer_rows, answers
 from ..trace import refuse
-from ..traced import FLOAT, INT, Traced, convert, holds_traced, lifted, operands, several, step, tidy, trace_of
+from ..traced import FLOAT, INT, Traced, convert, holds_traced, lifted, operands, several, tidy, trace_of
 from .elementwise import discrete, unmoving, where
 from .indexing import everywhere, wrapped
 from .rearranging import axes_of, broadcast_to, concatenate, moveaxis, of_number, ravel, reshape, stack
@@ -279,25 +276,63 @@ def _chosen(which: Any, n: int, mode: str, shape: tuple[int, ...]) -> Any:
     return _spread(within, shape)
 
 
-_BINS = "relational reduction: weights added up per bin"
+# -- positions as indices ---------------------------------------------------------------------------------
 
 
-@answers(np.bincount, what=_BINS, rule="the same of the weights' differential")
-def bincount(x: Any, /, weights: Any = None, minlength: int = 0) -> Any:
-    if type(x) is Traced:
-        raise refuse(
-            "np.bincount of traced numbers has a length that depends on them; give fixed bins, or np.sum(x[:, None] "
-            "== np.arange(n), 0)"
-        )
-    at = np.asarray(x, np.intp)
-    n = max(int(at.max(initial=-1)) + 1, minlength)
-    w = lifted(weights)
-    w = w if w.dtype == FLOAT else convert(w, FLOAT)
-    if w.shape != at.shape:
-        raise ValueError("The weights and list don't have the same length.")
-    if not at.size:
-        return lifted(np.zeros(n), trace_of(w))
-    return step(Reduction((Gather(Seg(n), Seg(at.size), freeze(at)).converse,), 0), w)
+def _first(function: Any, neutral: float) -> Any:
+    def code(a: Any, axis: Any = None, out: Any = None, *, keepdims: Any = False) -> Any:
+        x = lifted(a)
+        return function(where(discrete(np.isnan, x), neutral, x), axis, keepdims=bool(keepdims))
+
+    return code
+
+
+def unravel_index(indices: Any, shape: Any, order: str = "C") -> Any:
+    """Whole numbers as indices along each axis: quotients and remainders."""
+    rest, found = indices, list[Any]()
+    for n in shape if order == "F" else tuple(shape)[::-1]:
+        found.append(np.remainder(rest, n))
+        rest = np.floor_divide(rest, n)
+    return tuple(found if order == "F" else found[::-1])
+
+
+def ravel_multi_index(multi_index: Any, dims: Any, mode: Any = "raise", order: str = "C") -> Any:
+    """Indices along each axis as one whole number; what is out of range is not noticed."""
+    if mode != "raise":
+        raise refuse("np.ravel_multi_index of traced indices is known with mode='raise'; clip or wrap them before")
+    pairs = list(zip(multi_index, dims, strict=True))
+    total: Any = 0
+    for k, n in pairs if order == "C" else pairs[::-1]:
+        total = total * n + k
+    return total
+
+
+def _triangle(function: Any) -> Any:
+    def code(arr: Any, k: int = 0) -> Any:
+        if arr.ndim != 2:
+            raise ValueError("input array must be 2-d")
+        return function(arr.shape[-2], k=k, m=arr.shape[-1])
+
+    return code
+
+
+def diag_indices_from(arr: Any) -> Any:
+    """As np.diag_indices: of the shape alone."""
+    if arr.ndim < 2 or len(set(arr.shape)) > 1:
+        least = "input array must be at least 2-d"
+        raise ValueError(least if arr.ndim < 2 else "All dimensions of input must be of equal length")
+    return np.diag_indices(arr.shape[0], arr.ndim)
+
+
+answer_rows(
+    (np.nanargmax, "discrete", DISCRETE, _first(np.argmax, -np.inf)),
+    (np.nanargmin, "discrete", DISCRETE, _first(np.argmin, np.inf)),
+    (np.unravel_index, "discrete", "no derivative", unravel_index),
+    (np.ravel_multi_index, "discrete", "no derivative", ravel_multi_index),
+    (np.diag_indices_from, "static", "no derivative", diag_indices_from),
+    (np.tril_indices_from, "static", "no derivative", _triangle(np.tril_indices)),
+    (np.triu_indices_from, "static", "no derivative", _triangle(np.triu_indices)),
+)
 
 
 # -- what cannot be ---------------------------------------------------------------------------------------
@@ -322,7 +357,3 @@ _refused(
     *("setxor1d", "unique", "unique_all", "unique_counts", "unique_inverse", "unique_values"),
 )
 _refused("it gives complex numbers; np.sort sorts real ones", "sort_complex")
-_refused(
-    "counts have no derivative; compute it outside, or count with np.sum((x[:, None] >= low) & (x[:, None] < high), 0)",
-    *("histogram", "histogram2d", "histogramdd", "histogram_bin_edges"),
-)

@@ -18,7 +18,7 @@ import numpy as np
 
 from ...terms import primitives as p
 from ...terms.primitives import UNKNOWN, Primitive
-from ..registry import NOTES, UFUNCS
+from ..registry import NOTES, UFUNCS, by_name
 from ..trace import refuse
 from ..traced import FLOAT, Traced, convert, primitive_step, tidy
 from .scientific.gamma_functions import (
@@ -455,6 +455,7 @@ def primitive_named(name: str) -> Primitive | None:
     return primitives[0] if len(primitives) == 1 else None
 
 
+@by_name
 def special_rule(ufunc: Any) -> Callable[..., Any] | None:
     """The rule of a ufunc of scipy.special, if it is known."""
     if "scipy.special" not in sys.modules:

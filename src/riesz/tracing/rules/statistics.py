@@ -1,4 +1,4 @@
-"""Covariances, correlations and polynomials, from sums and products."""
+"""Variances without nan, covariances, correlations and polynomials, from sums and products."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 from ..registry import answers, answers_called
 from ..trace import refuse
 from ..traced import FLOAT, convert, holds_traced, lifted, tidy, trace_of
-from .elementwise import in_double
+from .elementwise import discrete, floating, in_double
 
 
 @answers_called(np.cov, what="products of centred rows", rule="that of the products")
@@ -54,6 +54,58 @@ def corrcoef(x: Any, y: Any, rowvar: bool, bias: Any, ddof: Any, dtype: Any = No
         return c / c
     spread = np.sqrt(np.diagonal(c))
     return c / (spread[:, None] * spread[None, :])
+
+
+@answers_called(np.nanvar, what="selection and mean of squares", rule="that of the formula, where x is a number")
+def nanvar(a: Any, axis: Any, dtype: Any, ddof: Any, keepdims: Any, where: Any) -> Any:
+    x = floating(a)
+    x = x if dtype is None or np.dtype(dtype) == x.dtype else convert(x, np.dtype(dtype))
+    good = discrete(np.logical_not, discrete(np.isnan, x))
+    good = good if where is None else np.logical_and(good, where)
+    found = np.where(good, x, 0.0)
+    count = convert(np.sum(good, axis, keepdims=True), x.dtype)
+    centred = np.where(good, found - np.sum(found, axis, keepdims=True) / np.maximum(count, 1.0), 0.0)
+    free = convert(np.sum(good, axis, keepdims=bool(keepdims)), x.dtype) - ddof
+    total = np.sum(centred * centred, axis, keepdims=bool(keepdims))
+    return np.where(free > 0, total / np.where(free > 0, free, 1.0), np.nan)
+
+
+@answers_called(np.nanstd, what="root of np.nanvar", rule="that of the root, where x is a number; 0 at 0")
+def nanstd(a: Any, axis: Any, dtype: Any, ddof: Any, keepdims: Any, where: Any) -> Any:
+    said = {"dtype": dtype, "ddof": ddof, "keepdims": bool(keepdims)} | ({} if where is None else {"where": where})
+    square = nanvar(a, axis, **said)
+    none = square == 0
+    return np.where(none, 0.0, np.sqrt(np.where(none, 1.0, square)))
+
+
+@answers_called(np.polyder, what="products with powers", rule="the same of dx")
+def polyder(p: Any, m: int) -> Any:
+    """The coefficients of the derivative of order m, highest power first."""
+    x = tidy(p)
+    if m < 0:
+        raise ValueError("Order of derivative must be positive (see polyint)")
+    for _ in range(m):
+        x = x[:-1] * np.arange(x.shape[0] - 1, 0, -1)
+    return x
+
+
+@answers(np.roots, what="eigenvalues of the companion matrix", rule="−Σ dpₖ xᵏ / p′(x), by the eigenvalues")
+def roots(p: Any) -> Any:
+    """The roots of a polynomial, highest power first; whether the first and the last are 0 is decided at the point."""
+    x = floating(tidy(p))
+    if x.ndim != 1:
+        raise ValueError("Input must be a rank-1 array.")
+    zeros = 0
+    while x.shape[0] and bool(x[0] == 0):
+        x = x[1:]
+    while x.shape[0] and bool(x[-1] == 0):
+        x, zeros = x[:-1], zeros + 1
+    if x.shape[0] < 2:
+        return np.zeros(zeros)
+    n = x.shape[0] - 1
+    top = np.reshape(-x[1:] / x[0], (1, n))
+    found = np.linalg.eigvals(np.concatenate([top, np.eye(n - 1, n, dtype=x.dtype)]))
+    return np.concatenate([found, np.zeros(zeros, found.dtype)]) if zeros else found
 
 
 @answers(np.polyval, what="Horner's scheme", rule="that of the products")

@@ -37,6 +37,7 @@ class Outside:
         codes = [c for f in found if isinstance(f, types.FunctionType) for c in codes_of(f.__code__)]
         self.made = any([decides(c) for c in codes])
         self.careful = any([writes(c) for c in codes])
+        self.unchecked = False  # whether something was assumed that is seen at a point only
         self.indexed = False  # whether something traced was to be an index of a plain array
         self._roots: dict[int, list[Any]] = {}
         for x in arrays:
@@ -86,8 +87,10 @@ class Outside:
 
     @property
     def rolled(self) -> bool:
-        """Whether random numbers were drawn since, or more is reached than was looked at: the trace is not kept."""
-        return self.dice is not None and (type(self.things[-1]) is Endless or self.dice.rolled)
+        """Whether random numbers were drawn since, more is reached than was looked at, or something was assumed and not
+        seen: the trace is not kept."""
+        drawn = self.dice is not None and (type(self.things[-1]) is Endless or self.dice.rolled)
+        return self.unchecked or drawn
 
     def finish(self) -> None:
         """Refuse functions that wrote to what they computed with."""

@@ -13,7 +13,7 @@ from typing import Any, cast
 
 import numpy as np
 
-from ..registry import MASKED, answer_rows, writing
+from ..registry import MASKED, WRITERS, answer_rows, by_name
 from ..trace import Trace, refuse
 from ..traced import FLOAT, Traced, convert, lifted, slot_of, trace_of
 from .written import settled
@@ -205,7 +205,7 @@ def _same(trace: Trace, a: int, b: int, deep: int) -> bool:
 # -- where parts come from --------------------------------------------------------------------------------
 
 
-@writing
+@by_name
 def masked(x: Any, key: Any) -> Any:
     """x[key] with a mask that depends on the numbers, or with positions that such a mask gave."""
     keys = key if type(key) is tuple else (key,)
@@ -300,7 +300,24 @@ def _norm(x: Any, ord: Any = None, axis: Any = None, keepdims: bool = False) -> 
     return np.sum(size) if ord == 1 else np.max(size) if ord == np.inf else np.linalg.norm(size.filled(0.0))
 
 
+def truth(x: Any) -> Any:
+    """A mask of truth values; of numbers, where they are not 0."""
+    x = settled(x)
+    return x if x.dtype.kind == "b" else np.not_equal(x, 0)
+
+
+def _extract(condition: Any, arr: Any) -> Any:
+    mask: Any = np.ravel(condition)
+    return np.ravel(arr)[truth(mask) if type(mask) is Traced else mask.astype(bool)]
+
+
+def _type_of(*xs: Any) -> Any:
+    return np.result_type(*[x.dtype if type(x) is MaskedPart else x for x in xs])
+
+
 _RULES: dict[Any, Any] = {
+    np.place: lambda *args, **named: WRITERS[np.place](*args, **named),
+    np.result_type: _type_of,
     np.sum: _folded(np.sum, 0),
     np.prod: _folded(np.prod, 1),
     np.any: _folded(np.any, False),
@@ -343,5 +360,5 @@ _POSITIONS = "positions of a mask, kept for x[i] and x[i] = …"
 answer_rows(
     (np.nonzero, _POSITIONS, "no derivative", _nonzero),
     (np.flatnonzero, _POSITIONS, "no derivative", lambda a: _nonzero(np.ravel(a))[0]),
-    (np.extract, "x[mask]", "the same of dx", lambda condition, arr: np.ravel(arr)[np.ravel(condition)]),
+    (np.extract, "x[mask]", "the same of dx", _extract),
 )

@@ -8,6 +8,9 @@ reduction; what was overwritten never shows up, and known zeros are no terms.
     y = np.zeros(5)        source  −1 −1 −1 −1 −1    parts
     y[1:4] = a             source  −1  0  1  2 −1    a
     y[::2] = b             source   3  0  4  2  5    a, b        y = red_R a + red_S b
+
+Summands of y[k] += v wait (`pending`) until somebody reads such a place or writes to it; then all of them are one
+reduction. A place with summands has −3 − s where it had s.
 """
 
 from __future__ import annotations
@@ -17,11 +20,12 @@ from typing import Any
 
 import numpy as np
 
-from ...ops.op import Reduction, broadcast
+from ...ops.op import Combination, Reduction, broadcast
 from ...ops.opaque import Discrete
 from ...relations import Point
 from ...relations.index_sets import Seg, unit
-from ..registry import WRITING
+from ..layouts import frame_of
+from ..registry import BY_NAME
 from ..trace import Trace
 from .rows import ordered, placed, row, shaped, taken
 
@@ -32,14 +36,20 @@ class Memory:
     """Where the elements of an array come from; `slot`: the step that made all of them, if a step did. `fixed` says why
     nobody may write to it, or is empty."""
 
-    __slots__ = ("_ends", "_single", "dtype", "fixed", "odd", "parts", "shape", "slot", "source", "trace", "version")
+    __slots__ = (
+        *("_ends", "_single", "dtype", "fixed", "numbered", "odd", "parts", "pending", "shape"),
+        *("slot", "source", "trace", "version", "waiting"),
+    )
 
-    def __init__(self, trace: Trace, shape: Any, dtype: Any, slot: int | None, fixed: str = "", odd: bool = False):
+    def __init__(self, trace: Trace, shape: Any, dtype: Any, slot: int | None, fixed: str = "", odd: Any = None):
         self.trace, self.shape, self.dtype, self.slot, self.fixed = trace, shape, dtype, slot, fixed
-        self.odd = odd  # NumPy may lay it out in another order than by rows
+        self.odd = odd  # how it was made, or lies, where NumPy may lay it out by other than rows (layouts.py)
         self.version = 0  # how often it was written to
         self.source: Any = None
+        self.numbered: Any = None
         self.parts: list[int] = []
+        self.pending: list[tuple[Any, int]] = []  # places, and the slot of what is added there
+        self.waiting: list[Any] = []  # elements that nobody has read yet, by weak references
         self._ends = np.zeros(4, np.intp)  # where the next part begins; longer than needed
         self._single = np.zeros(4, bool)  # which parts are single numbers
 
@@ -47,10 +57,21 @@ class Memory:
         """The table of sources; made at the first write."""
         if self.source is None:
             size = math.prod(self.shape)
-            self.source = np.full(size, KNOWN) if self.slot is None else np.arange(size)
+            self.source = np.full(size, KNOWN)
             if self.slot is not None:
+                self.laid(self.source)[...] = np.arange(size).reshape(self.shape)
                 self._add(self.slot)
         return self.source
+
+    def laid(self, table: Any) -> Any:
+        """A table with an entry for each place in memory, as the array lies there."""
+        if self.odd is None:
+            return table.reshape(self.shape)
+        frame = frame_of(self)
+        if frame is None:
+            return table.reshape(self.shape)
+        strides = tuple([s // frame.itemsize * table.itemsize for s in frame.strides])
+        return np.ndarray(self.shape, table.dtype, table, 0, strides)
 
     def _begin(self, j: int) -> int:
         return int(self._ends[j - 1]) if j else 0
@@ -62,8 +83,82 @@ class Memory:
         self.parts.append(slot)
         self._ends[j], self._single[j] = self._begin(j) + math.prod(shape), not shape
 
+    def numbers(self) -> Any:
+        """The places themselves, in one axis."""
+        if self.numbered is None:
+            self.numbered = np.arange(self.opened().size)
+            self.numbered.flags.writeable = False
+        return self.numbered
+
+    def _change(self, places: Any, key: Any) -> None:
+        """Before something is written: what waits is read; sums at these places are made."""
+        self._release()
+        if self.pending and np.min(places[key], initial=KNOWN) < KNOWN:
+            self.flush()
+
+    def _release(self) -> None:
+        """What waits for elements as they are now is read."""
+        if self.waiting:
+            waiting, self.waiting = self.waiting, []
+            for found in [w() for w in waiting]:
+                if found is not None:
+                    found.read()
+
+    def add(self, places: Any, slot: int) -> None:
+        """A slot is added to the elements with these numbers, each as often as it comes up."""
+        self._release()
+        at = np.ravel(places)
+        before = self.source[at]
+        fresh = before >= KNOWN
+        self.source[at[fresh]] = -3 - before[fresh]
+        self.pending.append((places, slot))
+        self.version += 1
+
+    def flush(self) -> None:
+        """All summands so far become one reduction."""
+        pending, self.pending, trace, size = self.pending, [], self.trace, len(self.source)
+        groups: dict[Any, list[Any]] = {}
+        for places, slot in pending:
+            groups.setdefault((np.shape(places), trace.shapes[slot]), []).append((places, slot))
+        where: list[Any] = []
+        slots: list[int] = []
+        for (shape, given), found in groups.items():
+            n, slot = len(found), row(trace, [s for _, s in found])
+            if shape != given:
+                slot = shaped(trace, slot, (n, *(1,) * (len(shape) - len(given)), *given))
+                slot = trace.step(broadcast(trace.shapes[slot], (n, *shape)), (slot,))
+            slots.append(shaped(trace, slot, (n * math.prod(shape),)))
+            where.append(np.concatenate([np.ravel(places) for places, _ in found]))
+        touched = np.flatnonzero(np.bincount(np.concatenate(where), minlength=size))
+        self.source[touched] = -3 - self.source[touched]
+        place, before = np.arange(size), np.full(size, KNOWN)
+        before[touched] = self.source[touched]
+        if 4 * len(touched) < 3 * size:  # else all elements, in one step
+            place[touched] = np.arange(len(touched))
+            before = before[touched]
+        n = len(before)
+        total = trace.step(Reduction(tuple([placed(place[at], n) for at in where]), 0), slots)
+        old = self.read(before, np.zeros(n, self.dtype))  # numbers that are known are 0 here
+        if old is not None:
+            total = trace.step(Combination((1.0, 1.0)), (old, total))
+        start = self._begin(len(self.parts))
+        self.source[touched] = start + place[touched]
+        self._add(total)
+
+    def at(self, places: Any, numbers: Any) -> int | None:
+        """The slot of elements by their numbers."""
+        found = self.source[places]
+        if self.pending and np.min(found, initial=KNOWN) < KNOWN:
+            self.flush()
+            found = self.source[places]
+        return self.read(np.asarray(found), numbers)
+
     def write(self, places: Any, key: Any, slot: int) -> None:
         """The elements of a slot become those at places[key]; `places` is a view of `source`."""
+        self._change(places, key)
+        self._write(places, key, slot)
+
+    def _write(self, places: Any, key: Any, slot: int) -> None:
         shape, start = self.trace.shapes[slot], self._begin(len(self.parts))
         places[key] = np.arange(start, start + math.prod(shape)).reshape(shape) if shape else start
         self._add(slot)
@@ -71,6 +166,7 @@ class Memory:
 
     def forget(self, places: Any, key: Any) -> None:
         """Numbers that are known were written at places[key]."""
+        self._change(places, key)
         places[key] = KNOWN
         self.version += 1
 
@@ -78,6 +174,9 @@ class Memory:
         """The slot of elements with these places; None where all numbers are known. `numbers`: those that are, in the
         same shape."""
         trace, shape = self.trace, places.shape
+        if self.pending and np.min(places, initial=KNOWN) < KNOWN:
+            self.flush()
+            assert np.min(places, initial=KNOWN) >= KNOWN
         if not shape:
             return None if places < 0 else self._element(int(places))
         flat = places.ravel()
@@ -98,7 +197,7 @@ class Memory:
         return shaped(trace, self._as(self.dtype, slot) if small else slot, shape)
 
     def _as(self, dtype: Any, slot: int) -> int:
-        return self.trace.step(Discrete(WRITING["as_type"], (("dtype", dtype),)), (slot,))
+        return self.trace.step(Discrete(BY_NAME["as_type"], (("dtype", dtype),)), (slot,))
 
     def _groups(self, flat: Any, owners: Any, numbers: Any) -> list[tuple[Any, int]]:
         """Positions in `flat`, and the slot of one axis that has the elements for them."""

@@ -19,13 +19,14 @@ from weakref import ref
 
 import numpy as np
 
-from ..registry import MASKED, WRITING, writing
+from ..registry import BY_NAME, MASKED, by_name
 from ..sharing import moved, rooted
 from ..surroundings.contents import owner
 from ..surroundings.outside import note
 from ..trace import Trace, inmost, leaked, refuse
 from ..traced import FLOAT, TRACED, WRITTEN, Traced, lifted, slot_of
-from .memory import Memory
+from .memory import KNOWN, Memory
+from .waiting import waiting
 
 _PLAIN: Any = np.ndarray
 _MARK = 0x7269657A  # "riez"
@@ -59,7 +60,7 @@ class Home:
     def closed(self) -> None:
         """A buffer that outlived its trace is a plain one again when no traced number is left in it."""
         halves = [half for half in (self.memory, self.imaginary) if half is not None]
-        if not halves[0].trace.open and not any([(half.source >= 0).any() for half in halves]):
+        if not halves[0].trace.open and not any([(half.source != KNOWN).any() for half in halves]):
             self.memory = self.imaginary = self.trace = None
 
 
@@ -67,6 +68,8 @@ class WrittenArray(np.ndarray):
     """An array that a traced function made, or one that it found, which it may copy but not write to."""
 
     _home: Any = None
+    origin: Any = None
+    """Of a copy of some elements: the array, the index, how often it was written to then, and what was added since."""
 
     def __array_finalize__(self, obj: Any) -> None:
         self._home = getattr(obj, "_home", None)
@@ -115,7 +118,7 @@ class WrittenArray(np.ndarray):
         if found is None:
             return self.known.copy() if memory.trace.open else self.known
         if moved(self) and type(found) is Traced:
-            rooted(found, odd=True)
+            rooted(found, odd=np.empty_like(self.known, np.float32))
         return found
 
     def read(self, key: Any, known: Any) -> Any:
@@ -132,7 +135,7 @@ class WrittenArray(np.ndarray):
             found.append(numbers if slot is None else _traced(half.trace, slot, half.dtype, places.shape))
         if not any([type(x) is Traced for x in found]):
             return None
-        return found[0] if len(found) == 1 else WRITING["joined"](*found)
+        return found[0] if len(found) == 1 else BY_NAME["joined"](*found)
 
     def halves(self) -> list[Memory]:
         """The memory it looks into: of a complex array both parts, of z.real and z.imag one."""
@@ -151,13 +154,38 @@ class WrittenArray(np.ndarray):
             return _lifted(self)[settled(key)]
         part = super().__getitem__(bare(key))
         memory = self.memory
-        if memory is None or (isinstance(part, WrittenArray) and owner(part) is self.home.owner):
+        if isinstance(part, WrittenArray) and owner(part) is self.home.owner:
             return at_home(part, self)
+        if memory is None:
+            return self._copied(part, key)
         if np.size(part) > self.size:  # elements come up several times: all of them are read first
             found = self.now()
             return at_home(part, self) if isinstance(found, np.ndarray) else found[bare(key)]
-        found = self.read(bare(key), part)
-        return at_home(part, self) if found is None else found
+        if self.home.imaginary is not None:
+            found = self.read(bare(key), part)
+            return at_home(part, self) if found is None else found
+        places = self.places(memory.numbers())[bare(key)]
+        if not (memory.source[places] != KNOWN).any():
+            return self._copied(part, key)
+        if not memory.trace.open:
+            raise leaked(memory.trace)
+        if np.ndim(part) > 1 and moved(part):
+            found = self.read(bare(key), part)
+            rooted(found, odd=np.empty_like(_PLAIN.view(part, _PLAIN), np.float32))
+            return found
+        return waiting(memory, places, np.array(part))
+
+    def _copied(self, part: Any, key: Any) -> Any:
+        """Elements whose numbers are known, on their own; sums that are written back are noted."""
+        part = at_home(part, self)
+        if type(part) is WrittenArray and self.dtype.kind == "f" and self.home.trace is inmost():
+            part.origin = self, key, self.version, None
+        return part
+
+    @property
+    def version(self) -> int:
+        """How often traced numbers were written."""
+        return -1 if self.memory is None else self.memory.version
 
     @property
     def real(self) -> Any:  # pyright: ignore[reportIncompatibleMethodOverride, reportIncompatibleVariableOverride]
@@ -182,7 +210,7 @@ class WrittenArray(np.ndarray):
     @property
     def flat(self) -> Any:  # pyright: ignore[reportIncompatibleMethodOverride, reportIncompatibleVariableOverride]
         """The elements in one axis; it may be written to."""
-        return WRITING["Flat"](self)
+        return BY_NAME["Flat"](self)
 
     @flat.setter
     def flat(self, value: Any) -> None:  # pyright: ignore[reportIncompatibleMethodOverride, reportIncompatibleVariableOverride]
@@ -191,7 +219,7 @@ class WrittenArray(np.ndarray):
     # -- writing ------------------------------------------------------------------------------------------
 
     def __setitem__(self, key: Any, value: Any) -> None:
-        WRITING["assign"](self, key, value)
+        BY_NAME["assign"](self, key, value)
 
     def fill(self, value: Any) -> None:
         """All elements become one number."""
@@ -221,7 +249,7 @@ class WrittenArray(np.ndarray):
             halves[0].write(self.places(halves[0].source), key, slot_of(trace, value, self.dtype))
             known[key] = mark_of(self.dtype)
             return
-        parts = WRITING["parts_of"](value)
+        parts = BY_NAME["parts_of"](value)
         for half, numbers, part in zip(halves, (known.real, known.imag), parts, strict=True):
             if type(part) is Traced:
                 half.write(self.places(half.source), key, slot_of(trace, part, half.dtype))
@@ -229,6 +257,18 @@ class WrittenArray(np.ndarray):
             else:
                 numbers[key] = 0.0 if part is None else part
                 half.forget(self.places(half.source), key)
+
+    def add_traced(self, key: Any, slot: int, trace: Trace) -> None:
+        """A slot is added to what is at self[key], each element as often as it comes up."""
+        self.home.opened(trace)
+        memory, known = cast(Memory, self.memory), self.known
+        places, numbers = self.places(memory.numbers())[key], known[key]
+        nonzero = (memory.source[places] == KNOWN) & (numbers != 0)
+        if nonzero.any():  # numbers so far are a part as well
+            constant = trace.const(np.asarray(numbers[nonzero], self.dtype))
+            memory.write(memory.source, np.asarray(places)[nonzero], constant)
+        memory.add(places, slot)
+        known[key] = mark_of(self.dtype)
 
     def put_numbers(self, key: Any, value: Any) -> None:
         """Known numbers become what is at self[key]."""
@@ -244,12 +284,12 @@ class WrittenArray(np.ndarray):
     def __array_ufunc__(self, ufunc: Any, method: str, *args: Any, **named: Any) -> Any:
         if not MASKED.isdisjoint(map(type, args)):
             return NotImplemented
-        return WRITING["ufunc_on"](ufunc, method, args, named)
+        return BY_NAME["ufunc_on"](ufunc, method, args, named)
 
     def __array_function__(self, function: Any, types: Any, args: Any, named: Any) -> Any:
         if not MASKED.isdisjoint(types):
             return NotImplemented
-        return WRITING["function_on"](function, args, named)
+        return BY_NAME["function_on"](function, args, named)
 
     def __array_wrap__(self, array: Any, *more: Any) -> Any:
         return at_home(array, self)
@@ -332,7 +372,7 @@ def _lifted(x: WrittenArray) -> Any:
     """As a traced array, in the trace that is open, also where all numbers are known."""
     found = x.now()
     if isinstance(found, np.ndarray) and found.dtype.kind == "c":
-        return WRITING["joined"](*[lifted(part.copy(), inmost()) for part in (found.real, found.imag)])
+        return BY_NAME["joined"](*[lifted(part.copy(), inmost()) for part in (found.real, found.imag)])
     return found if not isinstance(found, np.ndarray) else lifted(found, cast(Any, inmost()))
 
 
@@ -373,7 +413,7 @@ def marked(array: Any) -> bool:
     return bool(((array > high - 97) & (array <= high)).any())
 
 
-@writing
+@by_name
 def refuse_marked(array: Any) -> None:
     """An error if somebody read memory that stands for traced numbers."""
     if marked(array):
@@ -383,7 +423,7 @@ def refuse_marked(array: Any) -> None:
         )
 
 
-@writing
+@by_name
 def refuse_number(x: Any) -> None:
     """The same for a number of Python's."""
     if x != x or (type(x) is int and 2**27 < x < 2**64):
@@ -438,7 +478,7 @@ def is_traced(x: Any) -> bool:
     return type(x) in TRACED or type(x) in MASKED or (type(x) is WrittenArray and x.memory is not None)
 
 
-@writing
+@by_name
 def settled(x: Any) -> Any:
     """As it is now: WrittenArrays as traced or plain ones, in lists and tuples too."""
     if type(x) is tuple or type(x) is list:

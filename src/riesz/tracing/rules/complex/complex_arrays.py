@@ -10,12 +10,14 @@ from typing import Any, cast
 import numpy as np
 
 from ....terms import primitives as p
+from ...deciding import decided
 from ...differentials import plus
-from ...registry import FUNCTIONS, NOT_SAID
+from ...registry import COMPLEX, FUNCTIONS, NOT_SAID
 from ...trace import refuse
-from ...traced import TRACED, is_complex, primitive_step, tidy
+from ...traced import INT, TRACED, is_complex, primitive_step, tidy
+from ..elementwise import unmoving
 from .complex_functions import conjugate, minus
-from .complex_pairs import COMPLEX, complex_answers, complex_convert, each, joined, parts_of
+from .complex_pairs import complex_answers, complex_convert, each, joined, parts_of
 
 _UNLIKE = ("initial", "constant_values", "end_values", "prepend", "append", "dtype")
 """Arguments that do not mean the same for both parts."""
@@ -51,6 +53,8 @@ for _f in (
     *(np.tile, np.repeat, np.resize, np.take, np.delete, np.tril, np.triu, np.fft.fftshift, np.fft.ifftshift),
     *(np.sum, np.mean, np.cumsum, np.diff, np.trace, np.linalg.trace, np.diagonal, np.linalg.diagonal),
     *(np.diag, np.diagflat, *([np.unstack] if hasattr(np, "unstack") else [])),
+    *(np.take_along_axis, np.gradient, np.trapezoid, np.around, np.round, np.lib.stride_tricks.sliding_window_view),
+    *([np.cumulative_sum] if hasattr(np, "cumulative_sum") else []),
 ):
     COMPLEX[_f] = _alike(_f)
 
@@ -113,7 +117,6 @@ def _var(a: Any, *args: Any, **named: Any) -> Any:
     return plus(*[None if x is None else np.var(x, *args, **named) for x in parts_of(a)])
 
 
-@complex_answers(np.linalg.norm)
 def norm(x: Any, axis: Any = None, keepdims: bool = False) -> Any:
     """√Σ|z|², with derivative 0 at 0."""
     squares = plus(*[None if part is None else part * part for part in parts_of(x)])
@@ -207,3 +210,126 @@ for _f in (
     *(np.broadcast_arrays, np.atleast_1d, np.atleast_2d, np.atleast_3d),
 ):
     COMPLEX[_f] = FUNCTIONS[_f]  # they look at shape and type, or ask for a reshape
+
+
+# -- by the order of complex numbers: real parts first ---------------------------------------------------------
+
+
+def _first_of(re: Any, im: Any, most: bool) -> Any:
+    """Where the largest or smallest complex number along the last axis is."""
+    best = np.max(re, -1, keepdims=True) if most else np.min(re, -1, keepdims=True)
+    worst = -np.inf if most else np.inf
+    among = np.where(re == best, im, worst)
+    return np.argmax(among, -1) if most else np.argmin(among, -1)
+
+
+def _extreme(most: bool) -> Any:
+    def code(a: Any, axis: Any = None, keepdims: Any = False, **named: Any) -> Any:
+        if any([v is not None and v is not NOT_SAID for k, v in named.items() if k != "out"]):
+            raise refuse("np.max and np.min of complex arrays are known to riesz with axis and keepdims only")
+        axes = tuple(range(np.ndim(a))) if axis is None else axis if isinstance(axis, tuple) else (axis,)
+        axes = tuple([k % max(np.ndim(a), 1) for k in axes])
+        rest = [k for k in range(np.ndim(a)) if k not in axes]
+        shape = np.shape(a)
+        rows = np.reshape(np.transpose(a, (*rest, *axes)), (*[shape[k] for k in rest], -1))
+        re, im = [_part(rows, k) for k in (0, 1)]
+        at = unmoving(_first_of, INT, re, im, shaped=_without_last, most=most)
+        found = np.squeeze(COMPLEX[np.take_along_axis](rows, at[..., None], -1), -1)
+        kept = tuple([1 if k in axes else n for k, n in enumerate(shape)])
+        return np.reshape(found, kept) if keepdims is True else found
+
+    return code
+
+
+def _without_last(shapes: Any, parameters: dict[str, Any]) -> tuple[int, ...]:
+    return shapes[0][:-1]
+
+
+for _f, _most in ((np.max, True), (np.amax, True), (np.min, False), (np.amin, False)):
+    COMPLEX[_f] = _extreme(_most)
+
+
+@complex_answers(np.real_if_close)
+def real_if_close(a: Any, tol: float = 100) -> Any:
+    """The real part where the imaginary part is as small as rounding, at the point; the array elsewhere."""
+    im = _part(a, 1)
+    small = tol * np.finfo(im.dtype).eps if tol > 1 else tol
+    return a.real if decided(np.all(np.abs(im) < small)) else a
+
+
+# -- formulas ---------------------------------------------------------------------------------------------------
+
+
+@complex_answers(np.polyval)
+def polyval(p: Any, x: Any) -> Any:
+    """Horner's rule."""
+    p = tidy(p)
+    y = 0.0 * x
+    for k in range(np.shape(p)[0]):
+        y = y * x + p[k]
+    return y
+
+
+@complex_answers(np.average)
+def average(a: Any, axis: Any = None, weights: Any = None, returned: bool = False, *, keepdims: Any = False) -> Any:
+    """Σ w·z / Σ w."""
+    if weights is None:
+        return np.mean(a, axis=axis, keepdims=keepdims is True)
+    w = tidy(weights)
+    if np.ndim(w) == 1 and np.ndim(a) > 1:
+        w = np.reshape(w, [-1 if k == axis % np.ndim(a) else 1 for k in range(np.ndim(a))])
+    total = np.sum(w * np.ones(np.shape(a)), axis=axis, keepdims=keepdims is True)
+    found = np.sum(a * w, axis=axis, keepdims=keepdims is True) / total
+    return (found, total) if returned else found
+
+
+@complex_answers(np.linspace)
+def linspace(start: Any, stop: Any, num: int = 50, endpoint: bool = True, retstep: bool = False, **named: Any) -> Any:
+    """Equal steps on a line in the plane."""
+    if any([v is not None and v != 0 for v in named.values()]):
+        raise refuse("np.linspace of complex numbers is known to riesz without dtype and axis; convert it afterwards")
+    t = np.linspace(0.0, 1.0, num, endpoint)
+    rows = start + (stop - start) * np.reshape(t, (num, *(1,) * max(np.ndim(start), np.ndim(stop))))
+    return (rows, (stop - start) / (num - 1 if endpoint else num)) if retstep else rows
+
+
+@complex_answers(np.sinc)
+def sinc(x: Any) -> Any:
+    """sin πz / πz."""
+    y = np.where(x == 0, 1e-20, np.pi * x)
+    return np.sin(y) / y
+
+
+@complex_answers(np.expm1)
+def expm1(z: Any) -> Any:
+    """eᶻ − 1 without cancellation."""
+    x, y = [_part(z, k) for k in (0, 1)]
+    return joined(np.expm1(x) * np.cos(y) - 2.0 * np.sin(0.5 * y) ** 2, np.exp(x) * np.sin(y))
+
+
+@complex_answers(np.log1p)
+def log1p(z: Any) -> Any:
+    """ln(1 + z) without cancellation."""
+    x, y = [_part(z, k) for k in (0, 1)]
+    return joined(0.5 * np.log1p(x * (2.0 + x) + y * y), np.arctan2(y, 1.0 + x))
+
+
+@complex_answers(np.interp)
+def interp(x: Any, xp: Any, fp: Any, left: Any = None, right: Any = None, period: Any = None) -> Any:
+    """Both parts of the values fp; the points are real."""
+    if is_complex((x, xp, period)) or not is_complex((fp,)):
+        raise TypeError("np.interp takes complex values fp, with left and right, but real x, xp and period: use z.real")
+    ends: Any = [[None if e is None else _part(e, k) for e in (left, right)] for k in (0, 1)]
+    real: Any = np.interp
+    return joined(*[real(x, xp, _part(fp, k), *ends[k], period) for k in (0, 1)])
+
+
+@complex_answers(np.isclose)
+def isclose(a: Any, b: Any, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = False) -> Any:
+    """|a − b| ≤ atol + rtol·|b|."""
+    return np.abs(a - b) <= atol + rtol * np.abs(b)
+
+
+COMPLEX[np.allclose] = lambda a, b, *args, **named: np.all(isclose(a, b, *args, **named))
+COMPLEX[np.any] = lambda a, *args, **named: np.any(a != 0, *args, **named)
+COMPLEX[np.all] = lambda a, *args, **named: np.all(a != 0, *args, **named)

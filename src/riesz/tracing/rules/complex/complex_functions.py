@@ -8,12 +8,13 @@ import numpy as np
 
 from ....terms import primitives as p
 from ...differentials import plus
+from ...registry import COMPLEX
 from ...trace import refuse
 from ...traced import holds_traced, is_complex, lifted, primitive_step, trace_of
 from ..linalg.matrix_ops import differential_of, taken_apart
 from ..linalg.numpy_linalg import whole_power
 from ..scientific.gamma_functions import s
-from .complex_pairs import COMPLEX, each, joined, parts_of
+from .complex_pairs import each, joined, parts_of
 
 
 def minus(a: Any, b: Any) -> Any:

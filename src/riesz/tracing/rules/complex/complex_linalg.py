@@ -10,10 +10,14 @@ from typing import Any
 
 import numpy as np
 
+from ...deciding import known
 from ...differentials import plus
+from ...registry import answers
 from ...trace import refuse
 from ...traced import as_array, holds_traced
+from ..elementwise import unmoving
 from ..linalg.matrix_ops import differential_of, inverse, mirrored, taken_apart, turned, within
+from ..linalg.numpy_linalg import stacked_matrices
 from .complex_arrays import norm as entrywise_norm
 from .complex_pairs import complex_answers, joined, parts_of
 
@@ -131,7 +135,7 @@ def SVD(d: Any, y: Any, a: Any, b: Any) -> Any:
 
 
 def _eig_parts(a: Any, b: Any) -> Any:
-    found: Any = np.linalg.eig(a + 1j * b)
+    found: Any = np.linalg.eig(a + 1j * b if np.any(b) else a)
     w, v = found
     return tuple([np.ascontiguousarray(part) for part in (w.real, w.imag, v.real, v.imag)])
 
@@ -217,6 +221,29 @@ def eig(a: Any) -> Any:
     return _Eig(joined(wr, wi), joined(*v))
 
 
+_EIG = "dw = diag M, dV = V·(M / (wⱼ − wᵢ)), M = V⁻¹·dA·V; vectors keep length and phase"
+
+
+@answers(np.linalg.eig, what="op eig; real or complex as the numbers at the point have it", rule=_EIG)
+def eig_of_real(a: Any) -> Any:
+    """Eigenvalues and vectors of a real matrix: complex where, at the point, one of them is."""
+    a = stacked_matrices(a)
+    parts = taken_apart(EIG, a, np.zeros(a.shape, a.dtype))
+    real = known(np.all(parts[1] == 0.0))
+    if real is None:
+        raise refuse(
+            "the eigenvalues and eigenvectors of np.linalg.eig and eigvals are real or complex, as the numbers have "
+            "it, and those are not known here; write np.linalg.eig(a + 0j) for complex ones, np.linalg.eigh or "
+            "eigvalsh for symmetric matrices"
+        )
+    return _Eig(parts[0], parts[2]) if real else _Eig(joined(*parts[:2]), joined(*parts[2:]))
+
+
+@answers(np.linalg.eigvals, what="op eig; real or complex as the numbers at the point have it", rule="diag(V⁻¹·dA·V)")
+def eigvals_of_real(a: Any) -> Any:
+    return eig_of_real(a)[0]
+
+
 @complex_answers(np.linalg.eigvals)
 def eigvals(a: Any) -> Any:
     return eig(a)[0]
@@ -257,3 +284,55 @@ def norm(x: Any, ord: Any = None, axis: Any = None, keepdims: bool = False) -> A
 
 
 _OF_SINGULAR_VALUES = {2: np.max, -2: np.min, "nuc": np.sum}
+
+
+@complex_answers(np.linalg.vector_norm)
+def vector_norm(x: Any, /, *, axis: Any = None, keepdims: bool = False, ord: Any = 2) -> Any:
+    """The norm of the absolute values."""
+    return (
+        entrywise_norm(x, axis, keepdims)
+        if ord == 2
+        else np.linalg.vector_norm(np.abs(x), axis=axis, keepdims=keepdims, ord=ord)
+    )
+
+
+@complex_answers(np.linalg.matrix_norm)
+def matrix_norm(x: Any, /, *, keepdims: bool = False, ord: Any = "fro") -> Any:
+    """The norm of the matrices in the last two axes."""
+    return norm(x, ord, (-2, -1), keepdims)
+
+
+# -- square roots of real matrices that are complex ------------------------------------------------------------
+
+
+def _root_parts(a: Any) -> Any:
+    import scipy.linalg
+
+    found: Any = np.stack([scipy.linalg.sqrtm(x) for x in np.reshape(a, (-1, *np.shape(a)[-2:]))]).reshape(np.shape(a))
+    return np.ascontiguousarray(found.real), np.ascontiguousarray(found.imag)
+
+
+@differential_of("sqrtm_complex", _root_parts, lambda a: (a, a))
+def ROOT(d: Any, y: Any, a: Any) -> Any:
+    """X·dX + dX·X = dA, as one system of n² unknowns."""
+    x, one = joined(*y), np.eye(a.shape[-1], dtype=a.dtype)
+    n = a.shape[-1]
+    left = np.reshape(x[..., :, None, :, None] * one[:, None, :], (*a.shape[:-2], n * n, n * n))
+    right = np.reshape(one[:, None, :, None] * np.swapaxes(x, -1, -2)[..., None, :, None, :], left.shape)
+    rows = np.reshape(d[0], (*a.shape[:-2], n * n, 1))
+    found = np.reshape(np.linalg.solve(left + right, rows + 0j), a.shape)
+    return found.real, found.imag
+
+
+def _imaginary(a: Any) -> Any:
+    return np.asarray(float(np.any(_root_parts(a)[1])))
+
+
+def sqrtm_of_real(a: Any, real: Any) -> Any:
+    """The square root of a real matrix: `real(a)`, or complex where it is, at the point."""
+    mixed = a.size and known(unmoving(_imaginary, a.dtype, a, shaped=_number) > 0.0)
+    return joined(*taken_apart(ROOT, a)) if mixed else real(a)
+
+
+def _number(shapes: Any, parameters: dict[str, Any]) -> tuple[int, ...]:
+    return ()

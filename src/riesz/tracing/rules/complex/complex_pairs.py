@@ -18,9 +18,10 @@ from ....ops.op import Reduction
 from ....relations import Place
 from ....relations.index_sets import Seg, unit
 from ... import traced as t
+from ...array_methods import ArrayMethods
 from ...classes import Described, Kind, asks_as_author, class_of, closed_for
 from ...deciding import decided
-from ...registry import writing
+from ...registry import COMPLEX, by_name
 from ...sharing import VIEWS, rooted
 from ...surroundings.outside import note
 from ...surroundings.watching import Standing
@@ -41,9 +42,6 @@ from ...traced import (
     trace_of,
 )
 
-COMPLEX: dict[Any, Callable[..., Any]] = {}
-"""NumPy function or ufunc → its rule where an argument is complex."""
-
 
 def complex_answers(*functions: Any) -> Callable[[Callable[..., Any]], Any]:
     """Enter a rule for NumPy functions of complex arguments."""
@@ -55,7 +53,7 @@ def complex_answers(*functions: Any) -> Callable[[Callable[..., Any]], Any]:
     return enter
 
 
-class ComplexTraced(Described, metaclass=Kind):
+class ComplexTraced(ArrayMethods, Described, metaclass=Kind):
     """A complex array of a trace: re + i·im. It behaves like a NumPy array whose numbers are not known yet."""
 
     __slots__ = ("__weakref__", "_fixed", "_group", "_pairs", "_place", "dtype", "im", "re", "shape")
@@ -81,11 +79,11 @@ class ComplexTraced(Described, metaclass=Kind):
         """Whether it is a Python number."""
         return all([x.weak if type(x) is Traced else type(x) is float for x in (self.re, self.im) if x is not None])
 
-    real: Any = property(lambda self: self._part(self.re), doc="The real part, a view.")
-    imag: Any = property(lambda self: self._part(self.im), doc="The imaginary part, a view.")
-    T: Any = property(lambda self: call(np.transpose, (self,)), doc="The transpose.")
-    mT: Any = property(lambda self: call(np.swapaxes, (self, -1, -2)), doc="The transpose of the last two axes.")
-    flat: Any = property(lambda self: iter(call(np.ravel, (self,))), doc="The elements one by one.")
+    real: Any = property(
+        lambda self: self._part(self.re), lambda self, v: self._put(0, v), doc="The real part, a view."
+    )
+    imag: Any = property(lambda self: self._part(self.im), lambda self, v: self._put(1, v), doc="The imaginary part.")
+    flat: Any = property(lambda self: iter(call_complex(np.ravel, (self,))), doc="The elements one by one.")
 
     def _part(self, x: Any) -> Any:
         if type(x) is not Traced:
@@ -94,6 +92,18 @@ class ComplexTraced(Described, metaclass=Kind):
         self._fixed = True
         rooted(found, "it is a part of a complex array")
         return found
+
+    def _put(self, which: int, value: Any) -> None:
+        """z.real = value and z.imag = value."""
+        if self._fixed or self._sharers():
+            raise refuse(
+                "a part of a complex array is written to, and a view of the array or of a part is still in use; make a "
+                "new array: z = re + 1j * im"
+            )
+        value = np.broadcast_to(t.tidy(settle(value)), self.shape)
+        other = (self.im, self.re)[which]
+        other = np.zeros(self.shape, real_type(self.dtype)) if other is None else other
+        self._written(..., joined(*((value, other) if which == 0 else (other, value))))
 
     def pairs(self) -> Traced:
         """Both parts in one array, along a last axis of length 2."""
@@ -112,7 +122,7 @@ class ComplexTraced(Described, metaclass=Kind):
             return call_complex_ufunc(ufunc, args, named)
         if (ufunc, method) == (np.add, "reduce"):
             given = {k: v for k, v in named.items() if k == "keepdims" or (k == "axis" and len(args) < 2)}
-            return call(np.sum, args[:2] if len(args) > 1 or "axis" in given else (*args, 0), given)
+            return call_complex(np.sum, args[:2] if len(args) > 1 or "axis" in given else (*args, 0), given)
         if method == "outer":
             a, b = map(t.as_array, args)
             return call_complex_ufunc(ufunc, (np.reshape(a, (*np.shape(a), *(1,) * np.ndim(b))), b), named)
@@ -122,7 +132,7 @@ class ComplexTraced(Described, metaclass=Kind):
         )
 
     def __array_function__(self, function: Any, types: Any, args: Any, named: Any) -> Any:
-        return call(function, args, named)
+        return call_complex(function, args, named)
 
     def __array_namespace__(self, *, api_version: Any = None) -> Any:
         return Standing.numpy
@@ -232,26 +242,16 @@ class ComplexTraced(Described, metaclass=Kind):
 
     conjugate = conj
 
-    def reshape(self, *shape: Any, order: str = "C", **named: Any) -> Any:
-        """The same numbers under another shape."""
-        return call(np.reshape, (self, shape[0] if len(shape) == 1 else shape), {"order": order})
-
-    def transpose(self, *axes: Any) -> Any:
-        """Axes permuted."""
-        given = axes[0] if len(axes) == 1 and not isinstance(axes[0], int) else (axes or None)
-        return call(np.transpose, (self, given))
+    def _call(self, function: Any, *args: Any, **named: Any) -> Any:
+        return call_complex(function, (self, *args), named)
 
     def astype(self, dtype: Any, *args: Any, **named: Any) -> Any:
         """In another complex type."""
         return complex_convert(self, np.dtype(dtype))
 
-    def copy(self, order: str = "C") -> ComplexTraced:
+    def copy(self, order: str | None = "C") -> ComplexTraced:
         """The same numbers, on their own."""
         return ComplexTraced(self.re, self.im, self.shape, self.dtype, self._pairs)
-
-    def flatten(self, order: str = "C") -> Any:
-        """In one axis, on their own."""
-        return call(np.ravel, (self.copy(), order)).copy()
 
     def _change(self, ufunc: Any, other: Any) -> Any:
         """z += other and its kin: of a number, a new number; an array changes for all who hold it, unless views of it
@@ -274,22 +274,6 @@ class ComplexTraced(Described, metaclass=Kind):
 
 
 TRACED.add(ComplexTraced)
-
-
-def _method(function: Any) -> Any:
-    def method(self: ComplexTraced, *args: Any, **named: Any) -> Any:
-        return call(function, (self, *args), named)
-
-    method.__name__ = function.__name__
-    method.__doc__ = f"As np.{function.__name__}."
-    return method
-
-
-for _f in (
-    *(np.sum, np.mean, np.var, np.std, np.cumsum, np.trace, np.diagonal, np.dot),
-    *(np.ravel, np.swapaxes, np.squeeze, np.repeat, np.take),
-):
-    setattr(ComplexTraced, cast(Any, _f).__name__, _method(_f))
 
 
 def _operators(name: str, ufunc: Any, in_place: bool = True) -> None:
@@ -324,7 +308,7 @@ def real_type(dtype: Any) -> Any:
     return np.dtype(np.float32) if dtype == np.complex64 else FLOAT
 
 
-@writing
+@by_name
 def joined(re: Any, im: Any) -> Any:
     """re + i·im of arrays that broadcast; None is zero, not both. A plain array where nothing is traced."""
     parts = [tidy(x) for x in (re, im) if x is not None]
@@ -351,7 +335,7 @@ def paired(pairs: Traced) -> ComplexTraced:
     return ComplexTraced(pairs[..., 0], pairs[..., 1], pairs.shape[:-1], dtype, pairs)
 
 
-@writing
+@by_name
 def parts_of(x: Any) -> tuple[Any, Any]:
     """Real and imaginary part of anything; None for a part that is zero, never both."""
     x = tidy(x) if type(x) in WRITTEN else x
@@ -376,6 +360,7 @@ def each(f: Callable[[Any], Any], z: Any) -> Any:
     return cast(Any, type(first))([joined(*pair) for pair in pairs])
 
 
+@by_name
 def complex_convert(x: Any, dtype: Any) -> Any:
     """x.astype of a complex type."""
     if dtype.kind != "c":
@@ -389,7 +374,7 @@ def complex_convert(x: Any, dtype: Any) -> Any:
 
 
 def _rule(function: Any, name: str) -> Any:
-    rule = COMPLEX.get(function) or COMPLEX.get(getattr(function, "__name__", ""))
+    rule = COMPLEX.find(function) or COMPLEX.find(getattr(function, "__name__", ""))
     if rule is None:
         raise refuse(
             f"{name} is not known to riesz for complex traced arrays; write it with real and imaginary part, z.real "
@@ -398,7 +383,8 @@ def _rule(function: Any, name: str) -> Any:
     return rule
 
 
-def call(function: Any, args: Sequence[Any], named: dict[str, Any] | None = None) -> Any:
+@by_name
+def call_complex(function: Any, args: Sequence[Any], named: dict[str, Any] | None = None) -> Any:
     """A NumPy function where something is complex."""
     rule = _rule(function, f"{getattr(function, '__module__', 'numpy')}.{getattr(function, '__name__', function)}")
     if named and named.get("out") is not None:
@@ -425,6 +411,7 @@ def _alone(run: Callable[[], Any], args: Sequence[Any], view: bool) -> Any:
     return found
 
 
+@by_name
 def call_complex_ufunc(ufunc: Any, args: Sequence[Any], named: dict[str, Any]) -> Any:
     """A ufunc where an argument is complex."""
     rule = _rule(ufunc, f"np.{ufunc.__name__}")

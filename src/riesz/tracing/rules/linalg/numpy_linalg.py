@@ -75,14 +75,6 @@ def _eigh(a: Any, UPLO: str) -> tuple[Traced, ...]:
     return m.eigh(x, lower=UPLO.upper() == "L")
 
 
-@answers(np.linalg.eig, np.linalg.eigvals, what="refused: complex", rule="none")
-def eig(a: Any) -> Any:
-    raise refuse(
-        "the eigenvalues and eigenvectors of np.linalg.eig and eigvals are real or complex, as the numbers have it; "
-        "write np.linalg.eig(a + 0j) for complex ones, np.linalg.eigh or eigvalsh for symmetric matrices"
-    )
-
-
 _SVD = "ds = diag(Uᵀ·dA·V); dU, dV by differences and sums of singular values; equal ones have none"
 
 

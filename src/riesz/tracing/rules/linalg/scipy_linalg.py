@@ -276,7 +276,9 @@ def norm(a: Any, ord: Any = None, axis: Any = None, keepdims: bool = False) -> A
 # -- functions and equations ------------------------------------------------------------------------------
 
 
-def _analytic(name: str) -> Any:
+def analytic(name: str) -> Any:
+    """expm, logm and their kin."""
+
     def code(A: Any) -> Any:
         x = stacked_matrices(A)
         x = convert(x, FLOAT) if name == "logm" else x  # SciPy's logm leaves single precision
@@ -365,6 +367,15 @@ _CORNER = "a corner of the function of a block triangular matrix, of any order"
 _sylvester = over_batch(2, 2, 2)(lambda a, b, q: m.sylvester(*_common(a, b, q)))
 _ROOT = "dX with X·dX + dX·X = dA"
 SOLVES, _IN_TRIANGLE = "A⁻¹(db − dA·x)", "T⁻¹(db − dT·x), dT within the triangle"
+
+
+def sqrtm(A: Any) -> Any:
+    """X with X·X = A."""
+    from ..complex.complex_linalg import sqrtm_of_real
+
+    return sqrtm_of_real(stacked_matrices(A), lambda a: m.applied(m.SQRTM, a))
+
+
 COUNTERPARTS: dict[str, tuple[Any, str, str]] = {
     "solve": (solve, "op solve, linear in b", SOLVES),
     "solve_triangular": (solve_triangular, "op solve_triangular, linear in b", _IN_TRIANGLE),
@@ -389,7 +400,7 @@ COUNTERPARTS: dict[str, tuple[Any, str, str]] = {
     "pinv": (pinv, "op pinv", "as np.linalg.pinv"),
     "lstsq": (lstsq, "pinv(A)·b", "that of pinv and the product"),
     "norm": (norm, norms.NORM, norms.NORM_RULE),
-    "sqrtm": (lambda A: m.applied(m.SQRTM, stacked_matrices(A)), "op sqrtm", _ROOT),
+    "sqrtm": (sqrtm, "op sqrtm; complex where it is at the point", _ROOT),
     "solve_sylvester": (_sylvester, "op solve_sylvester, linear in Q", "dX with A·dX + dX·B = dQ − dA·X − X·dB"),
     "solve_continuous_lyapunov": (solve_continuous_lyapunov, "op solve_sylvester", "that of solve_sylvester"),
     "solve_discrete_lyapunov": (solve_discrete_lyapunov, "contraction and op solve", "that of solve"),
@@ -397,5 +408,5 @@ COUNTERPARTS: dict[str, tuple[Any, str, str]] = {
     "toeplitz": (toeplitz, "relational reduction: a gather", "the same of dx"),
     "hankel": (hankel, "relational reduction: a gather", "the same of dx"),
     "circulant": (circulant, "relational reduction: a gather", "the same of dx"),
-    **{name: (_analytic(name), f"op {name}", _CORNER) for name in ANALYTIC},
+    **{name: (analytic(name), f"op {name}", _CORNER) for name in ANALYTIC},
 }

@@ -19,9 +19,10 @@ from ....relations.compound import Both
 from ....relations.cpu.pair_folds import folded, folded_shape, products_of_others, shares
 from ....relations.index_sets import Seg, boxes
 from ...differentials import chosen
-from ...trace import Trace
+from ...registry import by_name
+from ...trace import Trace, refuse
 from ...traced import Traced, convert, lifted, slot_of, step
-from ..elementwise import PIECEWISE, floating, unmoving
+from ..elementwise import floating, unmoving
 from ..gathering import along
 from ..rearranging import axes_of, broadcast_to, concatenate, reshape
 
@@ -172,26 +173,30 @@ _SMOOTH = {
 # -- between indices --------------------------------------------------------------------------------------
 
 
-def _between(ufunc: Any, how: str) -> None:
-    def code(array: Any, indices: Any, axis: Any = 0, dtype: Any = None, out: Any = None) -> Any:
-        """np.add.reduceat: from each index to the next one; alone where the next one is not larger."""
-        x = lifted(array) if dtype is None else convert(lifted(array), np.dtype(dtype))
-        (at,), starts = axes_of(axis, x.ndim), np.asarray(indices, np.intp)
-        n = x.shape[at]
-        if starts.size and not 0 <= starts.min() <= starts.max() < n:
-            wrong = starts[(starts < 0) | (starts >= n)][0]
-            raise IndexError(f"index {wrong} out-of-bounds in {ufunc.__name__}.reduceat [0, {n})")
-        if x.dtype.kind != "f":
-            kind = ufunc.reduceat(np.zeros(1, x.dtype), [0]).dtype
-            given = {"ufunc": ufunc, "indices": freeze(starts), "along": at - x.ndim}
-            return unmoving(_numbers_between, kind, x, shaped=_shape_between, **given)
-        lengths = np.maximum(np.diff(starts, append=n), 1)
-        offsets = np.concatenate([[0], np.cumsum(lengths)])
-        rows = np.arange(offsets[-1]) + np.repeat(starts - offsets[:-1], lengths)
-        relation = Segments(Seg(len(rows)), Seg(len(starts)), freeze(offsets), False)
-        return fold(along(x, at, rows), relation, how, at)
+_BETWEEN = {np.add: "sum", np.multiply: "prod", np.maximum: "max", np.minimum: "min", np.logaddexp: "logsumexp"}
 
-    PIECEWISE[ufunc, "reduceat"] = code
+
+@by_name
+def reduceat(ufunc: Any, array: Any, indices: Any, axis: Any = 0, dtype: Any = None, out: Any = None) -> Any:
+    """np.add.reduceat and its kin: from each index to the next one; alone where the next one is not larger."""
+    if ufunc not in _BETWEEN:
+        known = ", ".join([f"np.{f.__name__}" for f in _BETWEEN])
+        raise refuse(f"np.{ufunc.__name__}.reduceat is not known to riesz for traced arrays; reduceat of {known} is")
+    x = lifted(array) if dtype is None else convert(lifted(array), np.dtype(dtype))
+    (at,), starts = axes_of(axis, x.ndim), np.asarray(indices, np.intp)
+    n = x.shape[at]
+    if starts.size and not 0 <= starts.min() <= starts.max() < n:
+        wrong = starts[(starts < 0) | (starts >= n)][0]
+        raise IndexError(f"index {wrong} out-of-bounds in {ufunc.__name__}.reduceat [0, {n})")
+    if x.dtype.kind != "f":
+        kind = ufunc.reduceat(np.zeros(1, x.dtype), [0]).dtype
+        given = {"ufunc": ufunc, "indices": freeze(starts), "along": at - x.ndim}
+        return unmoving(_numbers_between, kind, x, shaped=_shape_between, **given)
+    lengths = np.maximum(np.diff(starts, append=n), 1)
+    offsets = np.concatenate([[0], np.cumsum(lengths)])
+    rows = np.arange(offsets[-1]) + np.repeat(starts - offsets[:-1], lengths)
+    relation = Segments(Seg(len(rows)), Seg(len(starts)), freeze(offsets), False)
+    return fold(along(x, at, rows), relation, _BETWEEN[ufunc], at)
 
 
 def _numbers_between(x: Any, *, ufunc: Any, indices: Any, along: int) -> Any:
@@ -201,11 +206,6 @@ def _numbers_between(x: Any, *, ufunc: Any, indices: Any, along: int) -> Any:
 def _shape_between(shapes: Any, parameters: dict[str, Any]) -> Any:
     at = len(shapes[0]) + parameters["along"]
     return (*shapes[0][:at], len(parameters["indices"]), *shapes[0][at + 1 :])
-
-
-_KNOWN = {np.add: "sum", np.multiply: "prod", np.maximum: "max", np.minimum: "min", np.logaddexp: "logsumexp"}
-for _ufunc, _how in _KNOWN.items():
-    _between(_ufunc, _how)
 
 
 # -- as a program -----------------------------------------------------------------------------------------

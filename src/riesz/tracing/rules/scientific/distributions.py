@@ -19,6 +19,7 @@ from ....runtime.generated_source import defined
 from ...trace import refuse
 from ...traced import FLOAT, holds_traced, typed
 from ..elementwise import unmoving
+from .further_distributions import GENERAL, HELPERS, MORE
 from .gamma_functions import s
 from .precision import double
 
@@ -300,7 +301,7 @@ def _trigamma(c: Any) -> Any:
     return PYTHON_FUNCTIONS["polygamma"][0](1, c) if holds_traced(c) else s.polygamma(1, c)
 
 
-_FUNCTIONS = """exp log log1p expm1 sqrt abs sign where tan arctan arctan2 tanh arctanh sin sinh arcsin arcsinh
+_FUNCTIONS = """exp log log1p expm1 sqrt abs sign where tan arctan arctan2 tanh arctanh sin cos sinh arcsin arcsinh
 logaddexp floor"""
 _NAMES: dict[str, Any] = {
     "inf": np.inf,
@@ -321,6 +322,7 @@ _NAMES: dict[str, Any] = {
     "log1mexp": _log1mexp,
     "trigamma": _trigamma,
     **{k: getattr(np, k) for k in _FUNCTIONS.split()},
+    **HELPERS,
 }
 
 
@@ -362,7 +364,7 @@ def _function(formula: str, names: tuple[str, ...]) -> Any:
 @lru_cache(1)
 def rows() -> dict[str, Formulas]:
     """The table, by name."""
-    blocks = [block.splitlines() for block in re.split(r"\n(?=\S)", _TABLE.strip())]
+    blocks = [block.splitlines() for block in re.split(r"\n(?=\S)", (_TABLE + MORE).strip().replace("\n\n", "\n"))]
     return {row.name: row for row in [Formulas(head, lines) for head, *lines in blocks]}
 
 
@@ -378,7 +380,7 @@ class Distribution:
 
     def __init__(self, given: Any) -> None:
         self.given, self.name = given, given.name
-        known = given.__class__.__name__ == f"{self.name}_gen"  # it may be one that answers
+        known = given.__class__.__name__ == GENERAL.get(self.name, f"{self.name}_gen")  # it may be one that answers
         self.row: Any = rows().get(self.name) if known else None
 
     @classmethod
@@ -462,7 +464,7 @@ class Distribution:
         """A method of the standard distribution, inside its support."""
         row = self.row
         if name in row.formulas:
-            return row.compute(row.formulas[name], x=x, k=x, q=x, **shapes)
+            return row.compute(row.formulas[name], **{"x": x, "k": x, "q": x} | shapes)
         if name in _NOTHING and name in _LOGS:
             return np.exp(self._standard(_LOGS[name], x, shapes))
         if row.symmetric and name in ("sf", "logsf"):

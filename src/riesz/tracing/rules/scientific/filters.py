@@ -193,7 +193,7 @@ def savgol_filter(
     if mode != "interp":
         from .images import convolve1d
 
-        return convolve1d(x, weights, axis=axis, mode=mode, cval=cval)
+        return convolve1d(x, weights, axis, mode, cval, 0)
     x, given = np.moveaxis(double(x), axis, 0), x
     n, half = np.shape(x)[0], window_length // 2
     if window_length > n:

@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from functools import reduce, wraps
 from itertools import product
+from operator import add
 from typing import Any
 
 import numpy as np
@@ -44,26 +46,31 @@ def _typed_as(found: Any, given: Any, output: Any) -> Any:
     return found if np.dtype(found.dtype) == kind else convert(found, kind)
 
 
-def _padded(x: Any, widths: list[tuple[int, int]], mode: str, cval: float) -> Any:
+def padded(x: Any, widths: list[tuple[int, int]], mode: str, cval: float) -> Any:
+    """An image with more at its ends, by SciPy's modes."""
     if mode not in _PADS:
         raise RuntimeError("boundary mode not supported")
     named: dict[str, Any] = {"constant_values": cval} if _PADS[mode] == "constant" else {}
-    return np.pad(x, widths, mode=_PADS[mode], **named)
+    return np.pad(x, widths) if not np.size(x) else np.pad(x, widths, mode=_PADS[mode], **named)
 
 
-def _each(value: Any, count: int) -> list[Any]:
+def per_axis(value: Any, count: int) -> list[Any]:
+    """One value for each axis."""
     return list(value) if isinstance(value, (list, tuple, np.ndarray)) else [value] * count
 
 
 def _correlated(x: Any, weights: Any, axes: list[int], modes: list[str], cval: float, origins: list[int]) -> Any:
     """Σ wⱼ x[i + j − centre], with weights along some axes."""
+    given = x
     for size, axis, mode, origin in zip(np.shape(weights), axes, modes, origins, strict=True):
         before = size // 2 + origin
         if not 0 <= before < max(size, 1):
             raise ValueError("invalid origin")
         widths = [(0, 0)] * np.ndim(x)
         widths[axis] = (before, size - 1 - before)
-        x = _padded(x, widths, mode, cval)
+        x = padded(x, widths, mode, cval)
+    if not np.size(given):
+        return given
     shape = [1] * np.ndim(x)
     for size, axis in zip(np.shape(weights), axes, strict=True):
         shape[axis] = size
@@ -77,69 +84,50 @@ def _by_scipy(x: Any, kernel: Any) -> Any:
     return import_module("scipy.signal").convolve(x, kernel, "valid", method="direct")
 
 
-def correlate1d(
-    input: Any,
-    weights: Any,
-    axis: int = -1,
-    output: Any = None,
-    mode: str = "reflect",
-    cval: float = 0.0,
-    origin: int = 0,
-) -> Any:
+def _of_image(code: Callable[..., Any]) -> Any:
+    """A function of an image, in double precision; its result has the type of the image, or goes to `output`. It is
+    called as SciPy's is and hears of all its other arguments (`registry.as_called`)."""
+
+    @wraps(code)
+    def rule(input: Any, *args: Any, output: Any = None, **named: Any) -> Any:
+        return _typed_as(code(double(input), *args, **named), input, output)
+
+    return rule
+
+
+@_of_image
+def correlate1d(input: Any, weights: Any, axis: int, mode: str, cval: float, origin: int = 0) -> Any:
     """As scipy.ndimage.correlate1d."""
-    x = double(input)
-    return _typed_as(_correlated(x, double(weights), [axis % np.ndim(x)], [mode], cval, [origin]), input, output)
+    return _correlated(input, double(weights), [axis % np.ndim(input)], [mode], cval, [origin])
 
 
-def convolve1d(
-    input: Any,
-    weights: Any,
-    axis: int = -1,
-    output: Any = None,
-    mode: str = "reflect",
-    cval: float = 0.0,
-    origin: int = 0,
-) -> Any:
+@_of_image
+def convolve1d(input: Any, weights: Any, axis: int, mode: str, cval: float, origin: int) -> Any:
     """As scipy.ndimage.convolve1d."""
     weights = np.flip(double(weights))
-    return correlate1d(input, weights, axis, output, mode, cval, -origin - (1 - np.shape(weights)[0] % 2))
+    return correlate1d(input, weights, axis, mode, cval, -origin - (1 - np.shape(weights)[0] % 2))
 
 
-def _in_axes(x: Any, axes: Any) -> list[int]:
-    return list(range(np.ndim(x))) if axes is None else [a % np.ndim(x) for a in _each(axes, 1)]
+def in_axes(x: Any, axes: Any) -> list[int]:
+    """Which axes are filtered: all of them, where nothing is said."""
+    return list(range(np.ndim(x))) if axes is None else [a % np.ndim(x) for a in per_axis(axes, 1)]
 
 
-def correlate(
-    input: Any,
-    weights: Any,
-    output: Any = None,
-    mode: Any = "reflect",
-    cval: float = 0.0,
-    origin: Any = 0,
-    *,
-    axes: Any = None,
-) -> Any:
+@_of_image
+def correlate(input: Any, weights: Any, mode: Any, cval: float, origin: Any, axes: Any) -> Any:
     """As scipy.ndimage.correlate."""
-    x, weights = double(input), double(weights)
-    at = _in_axes(x, axes)
-    found = _correlated(x, weights, at, _each(mode, len(at)), cval, _each(origin, len(at)))
-    return _typed_as(found, input, output)
+    at = in_axes(input, axes)
+    return _correlated(input, double(weights), at, per_axis(mode, len(at)), cval, per_axis(origin, len(at)))
 
 
-def convolve(
-    input: Any,
-    weights: Any,
-    output: Any = None,
-    mode: Any = "reflect",
-    cval: float = 0.0,
-    origin: Any = 0,
-    *,
-    axes: Any = None,
-) -> Any:
+@_of_image
+def convolve(input: Any, weights: Any, mode: Any, cval: float, origin: Any, axes: Any) -> Any:
     """As scipy.ndimage.convolve."""
     weights = np.flip(double(weights))
-    origins = [-o - (1 - size % 2) for o, size in zip(_each(origin, np.ndim(weights)), np.shape(weights), strict=True)]
-    return correlate(input, weights, output, mode, cval, origins, axes=axes)
+    origins = [
+        -o - (1 - size % 2) for o, size in zip(per_axis(origin, np.ndim(weights)), np.shape(weights), strict=True)
+    ]
+    return correlate(input, weights, mode, cval, origins, axes)
 
 
 def gaussian_kernel(sigma: Any, order: int, radius: int) -> Any:
@@ -156,17 +144,9 @@ def gaussian_kernel(sigma: Any, order: int, radius: int) -> Any:
     return q * phi
 
 
+@_of_image
 def gaussian_filter1d(
-    input: Any,
-    sigma: Any,
-    axis: int = -1,
-    order: int = 0,
-    output: Any = None,
-    mode: str = "reflect",
-    cval: float = 0.0,
-    truncate: float = 4.0,
-    *,
-    radius: Any = None,
+    input: Any, sigma: Any, axis: int, order: int, mode: str, cval: float, truncate: float, radius: Any
 ) -> Any:
     """As scipy.ndimage.gaussian_filter1d."""
     if radius is None:
@@ -175,112 +155,79 @@ def gaussian_filter1d(
                 "scipy.ndimage.gaussian_filter with a traced sigma needs radius=…: how far it reaches is fixed"
             )
         radius = int(truncate * float(sigma) + 0.5)
-    weights = np.flip(gaussian_kernel(double(sigma), order, int(radius)))
-    return correlate1d(input, weights, axis, output, mode, cval)
+    return correlate1d(input, np.flip(gaussian_kernel(double(sigma), order, int(radius))), axis, mode, cval)
 
 
-def _one_by_one(x: Any, output: Any, axes: list[int], filtered: Callable[[Any, int], Any]) -> Any:
-    found = double(x)
-    for i in range(len(axes)):
-        found = filtered(found, i)
-    return _typed_as(found, x, output)
-
-
+@_of_image
 def gaussian_filter(
     input: Any,
     sigma: Any,
-    order: Any = 0,
-    output: Any = None,
-    mode: Any = "reflect",
-    cval: float = 0.0,
+    order: Any,
+    mode: Any,
+    cval: float,
     truncate: float = 4.0,
-    *,
     radius: Any = None,
     axes: Any = None,
 ) -> Any:
     """As scipy.ndimage.gaussian_filter."""
-    at = _in_axes(input, axes)
-    widths, orders, modes, reach = [_each(v, len(at)) for v in (sigma, order, mode, radius)]
-
-    def filtered(x: Any, i: int) -> Any:
-        if not holds_traced(widths[i]) and widths[i] <= 1e-15:
-            return x
-        return gaussian_filter1d(x, widths[i], at[i], orders[i], None, modes[i], cval, truncate, radius=reach[i])
-
-    return _one_by_one(input, output, at, filtered)
+    at = in_axes(input, axes)
+    for axis, width, *rest, reach in zip(
+        at, *[per_axis(v, len(at)) for v in (sigma, order, mode, radius)], strict=True
+    ):
+        if holds_traced(width) or width > 1e-15:
+            input = gaussian_filter1d(input, width, axis, *rest, cval, truncate, reach)
+    return input
 
 
-def uniform_filter1d(
-    input: Any,
-    size: int,
-    axis: int = -1,
-    output: Any = None,
-    mode: str = "reflect",
-    cval: float = 0.0,
-    origin: int = 0,
-) -> Any:
+@_of_image
+def uniform_filter1d(input: Any, size: int, axis: int, mode: str, cval: float, origin: int) -> Any:
     """As scipy.ndimage.uniform_filter1d."""
-    return correlate1d(input, np.full(int(size), 1.0 / int(size)), axis, output, mode, cval, origin)
+    return correlate1d(input, np.full(int(size), 1.0 / int(size)), axis, mode, cval, origin)
 
 
-def uniform_filter(
-    input: Any,
-    size: Any = 3,
-    output: Any = None,
-    mode: Any = "reflect",
-    cval: float = 0.0,
-    origin: Any = 0,
-    *,
-    axes: Any = None,
-) -> Any:
+@_of_image
+def uniform_filter(input: Any, size: Any, mode: Any, cval: float, origin: Any, axes: Any) -> Any:
     """As scipy.ndimage.uniform_filter."""
-    at = _in_axes(input, axes)
-    sizes, modes, origins = [_each(v, len(at)) for v in (size, mode, origin)]
-    step = lambda x, i: uniform_filter1d(x, sizes[i], at[i], None, modes[i], cval, origins[i])  # noqa: E731
-    return _one_by_one(input, output, at, step)
+    at = in_axes(input, axes)
+    for axis, n, way, start in zip(at, *[per_axis(v, len(at)) for v in (size, mode, origin)], strict=True):
+        input = uniform_filter1d(input, n, axis, way, cval, start)
+    return input
 
 
-def laplace(input: Any, output: Any = None, mode: Any = "reflect", cval: float = 0.0, *, axes: Any = None) -> Any:
+@_of_image
+def laplace(input: Any, mode: Any, cval: float, axes: Any) -> Any:
     """As scipy.ndimage.laplace."""
-    x, at = double(input), _in_axes(input, axes)
-    modes = _each(mode, len(at))
-    parts = [correlate1d(x, [1.0, -2.0, 1.0], a, None, m, cval) for a, m in zip(at, modes, strict=True)]
-    total = parts[0]
-    for part in parts[1:]:
-        total = total + part
-    return _typed_as(total, input, output)
+    at = in_axes(input, axes)
+    ways = zip(at, per_axis(mode, len(at)), strict=True)
+    return reduce(add, [correlate1d(input, [1.0, -2.0, 1.0], axis, way, cval) for axis, way in ways])
 
 
-def gaussian_laplace(
-    input: Any, sigma: Any, output: Any = None, mode: Any = "reflect", cval: float = 0.0, **named: Any
-) -> Any:
+def _derivatives(x: Any, n: int, sigma: Any, mode: Any, cval: float, named: Any) -> list[Any]:
+    """Derivatives of order n of a smoothed image, one for each axis."""
+    orders = n * np.eye(np.ndim(x), dtype=int)
+    return [gaussian_filter(x, sigma, order.tolist(), mode, cval, **named) for order in orders]
+
+
+@_of_image
+def gaussian_laplace(input: Any, sigma: Any, mode: Any, cval: float, **named: Any) -> Any:
     """As scipy.ndimage.gaussian_laplace."""
-    x, total = double(input), 0.0
-    for axis in range(np.ndim(x)):
-        order = [2 * (a == axis) for a in range(np.ndim(x))]
-        total = total + gaussian_filter(x, sigma, order, None, mode, cval, **named)
-    return _typed_as(total, input, output)
+    return reduce(add, _derivatives(input, 2, sigma, mode, cval, named))
 
 
-def gaussian_gradient_magnitude(
-    input: Any, sigma: Any, output: Any = None, mode: Any = "reflect", cval: float = 0.0, **named: Any
-) -> Any:
+@_of_image
+def gaussian_gradient_magnitude(input: Any, sigma: Any, mode: Any, cval: float, **named: Any) -> Any:
     """As scipy.ndimage.gaussian_gradient_magnitude."""
-    x, total = double(input), 0.0
-    for axis in range(np.ndim(x)):
-        order = [int(a == axis) for a in range(np.ndim(x))]
-        total = total + gaussian_filter(x, sigma, order, None, mode, cval, **named) ** 2
-    return _typed_as(np.sqrt(total), input, output)
+    return np.sqrt(reduce(add, [part**2 for part in _derivatives(input, 1, sigma, mode, cval, named)]))
 
 
 def _edges(across: list[float]) -> Callable[..., Any]:
-    def edges(input: Any, axis: int = -1, output: Any = None, mode: Any = "reflect", cval: float = 0.0) -> Any:
-        x = double(input)
-        at, modes = axis % np.ndim(x), _each(mode, np.ndim(x))
-        x = correlate1d(x, [-1.0, 0.0, 1.0], at, None, modes[at], cval)
+    @_of_image
+    def edges(input: Any, axis: int, mode: Any, cval: float) -> Any:
+        at, modes = axis % np.ndim(input), per_axis(mode, np.ndim(input))
+        x = correlate1d(input, [-1.0, 0.0, 1.0], at, modes[at], cval)
         for a in range(np.ndim(x)):
-            x = x if a == at else correlate1d(x, across, a, None, modes[a], cval)
-        return _typed_as(x, input, output)
+            x = x if a == at else correlate1d(x, across, a, modes[a], cval)
+        return x
 
     return edges
 
@@ -288,7 +235,7 @@ def _edges(across: list[float]) -> Callable[..., Any]:
 # -- at coordinates ---------------------------------------------------------------------------------------
 
 
-def spline_filter1d(input: Any, order: int = 3, axis: int = -1, output: Any = None, mode: str = "mirror") -> Any:
+def spline_filter1d(input: Any, order: int, axis: int, output: Any, mode: str) -> Any:
     """As scipy.ndimage.spline_filter1d for cubic splines: the coefficients, by a tridiagonal solve."""
     x = double(input)
     if order in (0, 1):
@@ -316,7 +263,7 @@ def spline_filter1d(input: Any, order: int = 3, axis: int = -1, output: Any = No
     return np.moveaxis(np.reshape(found, np.shape(x)), 0, axis)
 
 
-def spline_filter(input: Any, order: int = 3, output: Any = None, mode: str = "mirror") -> Any:
+def spline_filter(input: Any, order: int, output: Any, mode: str) -> Any:
     """As scipy.ndimage.spline_filter."""
     x = double(input)
     for axis in range(np.ndim(x)):
@@ -365,17 +312,10 @@ def _weights(x: Any, order: int) -> tuple[Any, list[Any]]:
     return low - 1.0, [u * u * u / 6.0, *inner, t * t * t / 6.0]
 
 
-def map_coordinates(
-    input: Any,
-    coordinates: Any,
-    output: Any = None,
-    order: int = 3,
-    mode: str = "constant",
-    cval: float = 0.0,
-    prefilter: bool = True,
-) -> Any:
+@_of_image
+def map_coordinates(input: Any, coordinates: Any, order: int, mode: str, cval: float, prefilter: bool) -> Any:
     """As scipy.ndimage.map_coordinates with orders 0, 1 and 3."""
-    x, places = double(input), double(coordinates)
+    x, places = input, double(coordinates)
     if (
         order not in (0, 1, 3)
         or mode in ("grid-wrap", "grid-constant")
@@ -409,23 +349,15 @@ def map_coordinates(
             place = place * sizes[d] + _folded(firsts[d] + step, sizes[d], mode)
             weight = weight * weights[d][step]
         found = found + weight * (take(flat, place) if holds_traced((flat, place)) else flat[place])
-    found = np.where(inside, found, cval) if mode == "constant" else found
-    return _typed_as(found, input, output)
+    return np.where(inside, found, cval) if mode == "constant" else found
 
 
+@_of_image
 def affine_transform(
-    input: Any,
-    matrix: Any,
-    offset: Any = 0.0,
-    output_shape: Any = None,
-    output: Any = None,
-    order: int = 3,
-    mode: str = "constant",
-    cval: float = 0.0,
-    prefilter: bool = True,
+    input: Any, matrix: Any, offset: Any, output_shape: Any, order: int, mode: str, cval: float, prefilter: bool
 ) -> Any:
     """As scipy.ndimage.affine_transform."""
-    x, matrix = double(input), double(matrix)
+    x, matrix = input, double(matrix)
     d = np.ndim(x)
     shape = np.shape(x) if output_shape is None else tuple(output_shape)
     if np.ndim(matrix) == 2 and np.shape(matrix)[1] == d + 1:
@@ -434,68 +366,39 @@ def affine_transform(
     moved = matrix @ grid if np.ndim(matrix) == 2 else matrix[:, None] * grid
     start = double(offset)
     moved = moved + (np.reshape(start, (-1, 1)) if np.ndim(start) else start)
-    found = map_coordinates(x, np.reshape(moved, (d, *shape)), None, order, mode, cval, prefilter)
-    return _typed_as(found, input, output)
+    return map_coordinates(x, np.reshape(moved, (d, *shape)), order, mode, cval, prefilter)
 
 
-def _at_points(input: Any, lines: list[Any], output: Any, options: tuple[Any, ...]) -> Any:
+def _at_points(input: Any, lines: list[Any], *options: Any) -> Any:
     """At the points of a grid that has these coordinates along its axes."""
-    grid = np.stack(np.meshgrid(*lines, indexing="ij"))
-    return _typed_as(map_coordinates(double(input), grid, None, *options), input, output)
+    return map_coordinates(input, np.stack(np.meshgrid(*lines, indexing="ij")), *options)
 
 
-def shift(
-    input: Any,
-    shift: Any,
-    output: Any = None,
-    order: int = 3,
-    mode: str = "constant",
-    cval: float = 0.0,
-    prefilter: bool = True,
-) -> Any:
+@_of_image
+def shift(input: Any, shift: Any, order: int, mode: str, cval: float, prefilter: bool) -> Any:
     """As scipy.ndimage.shift."""
     steps = [shift] * np.ndim(input) if np.ndim(shift) == 0 else [double(shift)[i] for i in range(np.ndim(input))]
     lines = [np.arange(float(n)) - s for n, s in zip(np.shape(input), steps, strict=True)]
-    return _at_points(input, lines, output, (order, mode, cval, prefilter))
+    return _at_points(input, lines, order, mode, cval, prefilter)
 
 
-def zoom(
-    input: Any,
-    zoom: Any,
-    output: Any = None,
-    order: int = 3,
-    mode: str = "constant",
-    cval: float = 0.0,
-    prefilter: bool = True,
-    *,
-    grid_mode: bool = False,
-) -> Any:
+@_of_image
+def zoom(input: Any, zoom: Any, order: int, mode: str, cval: float, prefilter: bool, grid_mode: bool) -> Any:
     """As scipy.ndimage.zoom."""
     if grid_mode:
         raise refuse("scipy.ndimage.zoom with grid_mode=True is not known to riesz for traced arrays; leave it out")
-    sizes = [round(n * z) for n, z in zip(np.shape(input), _each(zoom, np.ndim(input)), strict=True)]
+    sizes = [round(n * z) for n, z in zip(np.shape(input), per_axis(zoom, np.ndim(input)), strict=True)]
     lines = [np.arange(m) * ((n - 1) / (m - 1) if m > 1 else 1.0) for n, m in zip(np.shape(input), sizes, strict=True)]
-    return _at_points(
-        input,
-        [np.minimum(line, n - 1.0) for line, n in zip(lines, np.shape(input), strict=True)],
-        output,
-        (order, mode, cval, prefilter),
-    )
+    inside = [np.minimum(line, n - 1.0) for line, n in zip(lines, np.shape(input), strict=True)]
+    return _at_points(input, inside, order, mode, cval, prefilter)
 
 
+@_of_image
 def rotate(
-    input: Any,
-    angle: Any,
-    axes: Any = (1, 0),
-    reshape: bool = True,
-    output: Any = None,
-    order: int = 3,
-    mode: str = "constant",
-    cval: float = 0.0,
-    prefilter: bool = True,
+    input: Any, angle: Any, axes: Any, reshape: bool, order: int, mode: str, cval: float, prefilter: bool
 ) -> Any:
     """As scipy.ndimage.rotate, of images with two axes."""
-    x = double(input)
+    x = input
     if np.ndim(x) != 2:
         raise refuse("scipy.ndimage.rotate is known to riesz for images with two axes; np.stack those of others")
     if reshape and holds_traced(angle):
@@ -511,7 +414,7 @@ def rotate(
     else:
         size = shape
     centre = (shape - 1) / 2.0 - matrix @ ((size - 1) / 2.0)
-    return affine_transform(input, matrix, centre, tuple(size), output, order, mode, cval, prefilter)
+    return affine_transform(input, matrix, centre, tuple(size), order, mode, cval, prefilter)
 
 
 _FILTER, _LINEAR = "padding and bilinear op convolution", "in the image the same on dx"

@@ -298,11 +298,11 @@ class Bsplines:
     @classmethod
     def of(cls, given: Any) -> Bsplines:
         """That of one of SciPy's."""
-        return cls._made(given.t, given.c, given.k, given.extrapolate, given.axis)
+        return Bsplines._made(given.t, given.c, given.k, given.extrapolate, given.axis)
 
-    @classmethod
-    def _made(cls, t: Any, c: Any, k: int, extrapolate: Any, axis: int) -> Bsplines:
-        found = cls(t, c, k, extrapolate)  # the data are along the first axis already
+    @staticmethod
+    def _made(t: Any, c: Any, k: int, extrapolate: Any, axis: int) -> Bsplines:
+        found = Bsplines(t, c, k, extrapolate)  # the data are along the first axis already
         found.axis = axis
         return found
 
@@ -358,23 +358,6 @@ class Bsplines:
 
     def __getattr__(self, name: str) -> Any:
         return _no_method(self, name)
-
-
-class FitpackSpline(Bsplines):
-    """As scipy.interpolate.UnivariateSpline of fixed data."""
-
-    def __init__(self, *args: Any, **named: Any) -> None:
-        raise refuse(
-            "splines of FITPACK (UnivariateSpline) of traced data are not known to riesz; write make_interp_spline"
-        )
-
-    @classmethod
-    def of(cls, given: Any) -> Bsplines:
-        """That of one of SciPy's."""
-        if given.ext not in (0, "extrapolate"):
-            raise refuse("splines of FITPACK with ext other than 0 are not known to riesz for traced arrays")
-        t, c, k = given._eval_args
-        return Bsplines(t, c[: len(t) - k - 1], k)
 
 
 def make_interp_spline(
@@ -601,7 +584,6 @@ CLASSES: dict[str, Any] = {
     "Akima1DInterpolator": Akima,
     "CubicSpline": Cubic,
     "BSpline": Bsplines,
-    "UnivariateSpline": FitpackSpline,
     "interp1d": Interp1d,
     "RegularGridInterpolator": Grid,
 }

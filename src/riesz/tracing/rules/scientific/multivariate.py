@@ -53,12 +53,22 @@ def _logdet(matrix: Any) -> Any:
 
 def normal_logpdf(x: Any, mean: Any = None, cov: Any = 1, allow_singular: bool = False) -> Any:
     """−½ (ln det 2πC + (x−m)ᵀ C⁻¹ (x−m))."""
-    if allow_singular:
-        raise refuse(
-            "multivariate_normal with allow_singular=True is not known to riesz for traced arrays; leave it out"
-        )
     y, matrix, dim = _points(x, mean, cov)
+    if allow_singular:
+        return _singular_logpdf(y, matrix)
     return -0.5 * (dim * LN_2PI + _logdet(matrix) + _distance(y, matrix))
+
+
+def _singular_logpdf(y: Any, matrix: Any) -> Any:
+    """The same with the eigenvalues that are not 0 up to rounding, on the space that their vectors span."""
+    w, v = np.linalg.eigh(matrix)
+    size = np.max(np.abs(w))
+    counts = w > 1e6 * np.finfo(float).eps * size
+    along = y @ v
+    total = np.sum(np.where(counts, LN_2PI + np.log(np.where(counts, w, 1.0)), 0.0))
+    squares = np.sum(np.where(counts, along**2 / np.where(counts, w, 1.0), 0.0), axis=-1)
+    outside = np.sqrt(np.sum(np.where(counts, 0.0, along**2), axis=-1)) > 1e3 * 1e6 * np.finfo(float).eps
+    return np.where(outside, -np.inf, -0.5 * (total + squares))
 
 
 def normal_entropy(mean: Any = None, cov: Any = 1) -> Any:

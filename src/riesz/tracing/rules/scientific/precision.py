@@ -19,7 +19,8 @@ def double(x: Any) -> Any:
     return x if x.dtype == FLOAT else convert(x, FLOAT)
 
 
-def as_given(found: Any, *given: Any) -> Any:
-    """A result in the type that the arguments have together; whole numbers become double precision."""
+def as_given(found: Any, *given: Any, least: Any = np.float16) -> Any:
+    """A result in the type that the arguments have together, or `least`; whole numbers become double precision."""
     kind = np.result_type(*[as_array(x).dtype for x in given if x is not None])
+    kind = np.promote_types(kind, least) if kind.kind == "f" else kind
     return convert(found, kind) if kind.kind == "f" and found.dtype != kind else found

@@ -16,11 +16,16 @@ import numpy as np
 
 _DISTRIBUTIONS = "rv_continuous rv_discrete rv_continuous_frozen rv_discrete_frozen"
 _SPLINES = """interp1d PPoly CubicSpline CubicHermiteSpline PchipInterpolator Akima1DInterpolator BSpline
-UnivariateSpline RegularGridInterpolator"""
+RegularGridInterpolator"""
+_FITPACK = "UnivariateSpline InterpolatedUnivariateSpline LSQUnivariateSpline RectBivariateSpline"
+_SCATTERED = """RBFInterpolator LinearNDInterpolator NearestNDInterpolator BarycentricInterpolator
+KroghInterpolator"""
 TABLE: dict[str, str] = {
     **dict.fromkeys(_DISTRIBUTIONS.split(), "distributions"),
     **dict.fromkeys(["multi_rv_generic", "multi_rv_frozen", "gaussian_kde"], "multivariate"),
     **dict.fromkeys(_SPLINES.split(), "interpolators"),
+    **dict.fromkeys(_FITPACK.split(), ".interpolation.fitpack_splines"),
+    **dict.fromkeys(_SCATTERED.split(), ".interpolation.scattered_data"),
     "vectorize": "fits",
     "SuperLU": ".sparse.sparse_functions",
 }

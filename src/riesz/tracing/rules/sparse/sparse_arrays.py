@@ -21,7 +21,7 @@ from ....relations.base import freeze
 from ....relations.index_sets import Seg
 from ....relations.kinds import Function
 from ....runtime import later
-from ...registry import writing
+from ...registry import by_name
 from ...trace import refuse
 from ...traced import HOLDERS, TRACED, Traced, convert, lifted, step, tidy, trace_of
 from ..array_products import is_sparse, sparse_product
@@ -195,7 +195,8 @@ class SparseTraced:
             return multiplied(self, other)
         x = tidy(other)
         home = trace_of(self.data, x)
-        return sparse_product(self, lifted(x, home) if type(x) not in TRACED or x.home is not home else x)
+        x = lifted(x, home) if type(x) not in TRACED or x.home is not home else x
+        return sparse_product(self, _at_least_single(x, self.data))
 
     def __rmatmul__(self, other: Any) -> Any:
         if is_sparse(other):
@@ -313,7 +314,7 @@ BUILT = "write its entries as an array: scipy.sparse.coo_array((values, (rows, c
 _OPERATORS = {np.add: add, np.subtract: sub, np.multiply: mul, np.divide: truediv}
 
 
-@writing
+@by_name
 def with_numbers(ufunc: Any, left: Any, right: Any) -> Any:
     """x ∘ A or A ∘ x for a sparse matrix A of numbers and a traced x."""
     home = trace_of(left, right)
@@ -377,9 +378,14 @@ def multiplied(a: Any, b: Any) -> SparseTraced:
     counts = np.diff(begins)[left.col]
     first = np.repeat(np.arange(len(left.row)), counts)
     second = np.arange(len(first)) - np.repeat(np.cumsum(counts) - counts, counts) + np.repeat(begins[left.col], counts)
-    data = multiplied_pairs(left.data, right.data, first, second)
+    data = multiplied_pairs(_at_least_single(left.data, right.data), right.data, first, second)
     shape = int(a.shape[0]), int(b.shape[1])
     return SparseTraced(left.row[first], right.col[second], data, shape, like.kind).of_kind(kind_like(like.kind, "csr"))
+
+
+def _at_least_single(x: Any, other: Any) -> Any:
+    """A factor beside another one; SciPy multiplies half precision in single precision."""
+    return x.astype(np.float32) if np.result_type(x.dtype, other.dtype) == np.float16 else x
 
 
 # Note [Numbered]: SciPy moves entries about by itself, on matrices that have the numbers 1, 2, … of the entries for

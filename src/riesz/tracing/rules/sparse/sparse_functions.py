@@ -14,6 +14,7 @@ from ....terms.declared import declare_linear
 from ...trace import refuse
 from ...traced import holds_traced, tidy
 from ..array_products import is_sparse
+from ..scientific.precision import double
 from .sparse_arrays import Numbering, SparseTraced, constants, kind_like, moved, moved_blocks, multiplied_pairs
 
 
@@ -58,7 +59,9 @@ def _diagonals(name: str) -> Callable[..., Any]:
         whole = getattr(scipy.sparse, name)(lines, offsets=np.atleast_1d(offsets), shape=shape, dtype=np.int64)
         kind = type(whole) if format is None else kind_like(type(whole), format)
         found = numbers.found(whole, kind)
-        return found if dtype is None else found.astype(dtype)
+        if dtype is None:  # whole numbers become floats in some versions of SciPy
+            dtype = getattr(scipy.sparse, name)([np.zeros(1, found.dtype)], offsets=[0]).dtype
+        return found if dtype == found.dtype else found.astype(dtype)
 
     return code
 
@@ -114,10 +117,17 @@ def _triangle(name: str) -> Callable[..., Any]:
 # -- solving ----------------------------------------------------------------------------------------------
 
 
+def is_map(A: Any) -> bool:
+    """Whether A is a linear map of riesz's."""
+    return isinstance(A, later.LinearMap)
+
+
 def map_of(A: Any) -> Any:
     """A sparse matrix or an array, traced or not, as a linear map."""
     if type(A) is SparseTraced:
         return A.linear_map
+    if is_map(A):
+        return A
     if not is_sparse(A):
         return map_of(_dense(A))
     entries = constants(A)
@@ -157,7 +167,7 @@ class TracedFactors:
 
     def __init__(self, A: Any) -> None:
         self.shape, self._map = tuple(_ordered(A).shape), map_of(A)
-        self.nnz = A.nnz
+        self.nnz = self._map.positions if is_map(A) else A.nnz
 
     def solve(self, rhs: Any, trans: str = "N") -> Any:
         """A⁻¹b, or with trans="T" A⁻ᵀb."""
@@ -219,12 +229,81 @@ def _iterative(name: str) -> Callable[..., Any]:
         y = _right(b)
         said = _Said({"x0": x0, **named})
         flat = y[:, 0] if np.ndim(y) == 2 else y
-        return map_of(_square(A)).solve(flat, method=later.ScipyIterations, name=name, said=said), 0
+        x = map_of(_square(A)).solve(flat, method=later.ScipyIterations, name=name, said=said)
+        return double(x) if name == "minres" else x, 0
 
     return code
 
 
+def _solution(A: Any, b: Any) -> tuple[Any, Any, Any]:
+    """The least-squares solution, what is left of b, and the map."""
+    L, y = map_of(_dense(A) if holds_traced(A) and not is_sparse(A) else A), _right(b)
+    x = L.lstsq(y[:, 0] if np.ndim(y) == 2 else y)
+    return double(x), y - L @ x, L
+
+
+def _lsqr(A: Any, b: Any, damp: Any = 0.0, *args: Any, **named: Any) -> Any:
+    x, rest, L = _undamped("lsqr", A, b, damp, named)
+    size = np.sqrt(np.sum(rest**2))
+    return x, 1, 0, size, size, np.nan, np.nan, np.linalg.norm(L.T @ rest), np.sqrt(np.sum(x**2)), np.zeros(L.shape[1])
+
+
+def _lsmr(A: Any, b: Any, damp: Any = 0.0, *args: Any, **named: Any) -> Any:
+    x, rest, L = _undamped("lsmr", A, b, damp, named)
+    return x, 1, 0, np.sqrt(np.sum(rest**2)), np.linalg.norm(L.T @ rest), np.nan, np.nan, np.sqrt(np.sum(x**2))
+
+
+def _undamped(name: str, A: Any, b: Any, damp: Any, named: dict[str, Any]) -> Any:
+    if holds_traced(damp) or damp or named.get("x0") is not None:
+        raise refuse(
+            f"scipy.sparse.linalg.{name} takes neither damp nor x0 with traced arrays; for damp solve with A above "
+            "damp * I: scipy.sparse.vstack([A, damp * scipy.sparse.eye_array(n)])"
+        )
+    return _solution(A, b)
+
+
+def _eigsh(
+    A: Any,
+    k: int = 6,
+    M: Any = None,
+    sigma: Any = None,
+    which: str = "LM",
+    *args: Any,
+    return_eigenvectors: bool = True,
+    **named: Any,
+) -> Any:
+    if M is not None or (sigma is not None and (holds_traced(sigma) or sigma != 0)) or args:
+        raise refuse(
+            "scipy.sparse.linalg.eigsh with traced data takes k, which and sigma=0; for another shift add -sigma times "
+            "the identity to A, for M use scipy.linalg.eigh(A.toarray(), M)"
+        )
+    w, V = map_of(_square(A)).eigh(k, "SM" if sigma is not None else which)
+    return (w, V.to_dense()) if return_eigenvectors else w
+
+
+def _svds(A: Any, k: int = 6, ncv: Any = None, tol: Any = 0, which: str = "LM", *args: Any, **named: Any) -> Any:
+    if which != "LM" or args:
+        raise refuse("scipy.sparse.linalg.svds with traced data gives the largest singular values, which='LM'")
+    U, s, Vt = map_of(A).svd(k)
+    if named.get("return_singular_vectors", True) is False:
+        return s[::-1]
+    return U.to_dense()[:, ::-1], s[::-1], Vt.to_dense()[::-1]
+
+
+def _dense_expm(A: Any, B: Any, *args: Any, **named: Any) -> Any:
+    if args or any([v is not None for k, v in named.items() if k != "traceA"]):
+        raise refuse(
+            "scipy.sparse.linalg.expm_multiply with traced arrays takes A and B; write expm_multiply(t * A, B)"
+        )
+    from ..linalg.scipy_linalg import COUNTERPARTS
+
+    matrix = A.toarray() if is_sparse(A) else A.to_dense() if is_map(A) else A
+    return COUNTERPARTS["expm"][0](matrix) @ _right(B)
+
+
 def _norm(x: Any, ord: Any = None, axis: Any = None) -> Any:
+    if is_map(x):
+        raise TypeError("input is not sparse. use numpy.linalg.norm")
     if axis is not None or ord not in (None, "fro"):
         raise refuse(
             "scipy.sparse.linalg.norm of a matrix with traced data is the Frobenius norm; others need toarray()"
@@ -253,7 +332,12 @@ LINALG: dict[str, tuple[Any, str, str]] = {
     "factorized": (lambda A: TracedFactors(A).solve, "a function that solves by op solve_map", _SOLVES),
     **{
         name: (_iterative(name), "op solve_map; its value by SciPy's iterations", _SOLVES)
-        for name in ("cg", "gmres", "bicgstab", "minres")
+        for name in ("cg", "gmres", "bicgstab", "minres", "bicg", "cgs", "qmr", "lgmres", "tfqmr", "gcrotmk")
     },
+    "lsqr": (_lsqr, "op solve_map: least squares", _SOLVES),
+    "lsmr": (_lsmr, "op solve_map: least squares", _SOLVES),
+    "expm_multiply": (_dense_expm, "op expm of the dense matrix", "that of expm"),
+    "eigsh": (_eigsh, "op some_pairs", "of eigenvalues vᵀdA v"),
+    "svds": (_svds, "op some_pairs", "of singular values uᵀdA v"),
     "norm": (_norm, "√Σ data²", "⟨data, d⟩ / norm"),
 }

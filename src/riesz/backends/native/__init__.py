@@ -1,0 +1,1 @@
+"""Loops on small states as one function of numbers: statements, and what they become."""

@@ -1,0 +1,1 @@
+"""The command `riesz`, and the page that `riesz play` shows."""

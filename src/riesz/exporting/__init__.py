@@ -1,0 +1,1 @@
+"""Code that runs alone, from compiled functions."""

@@ -1,0 +1,124 @@
+"""A folder of C: the function, its header with sizes, an example that prints what it gives, a CMake file."""
+
+# pyright: basic, reportMissingImports=false, reportCallIssue=false, reportIndexIssue=false
+# pyright: reportAttributeAccessIssue=false, reportArgumentType=false, reportPrivateUsage=false
+
+from __future__ import annotations
+
+import math
+import re
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ..errors import TraceError
+from .c_formulas import number
+from .c_program import HELPERS, CProgram, Ref
+
+_WORDS = "auto break case char const continue default do double else enum extern float for goto if inline int long main"
+_WORDS += " register restrict return short signed sizeof static struct switch typedef union unsigned void volatile"
+_WORDS += " while real pattern exp log sin cos"
+
+
+def identifier(text: str, default: str) -> str:
+    """A name that C allows."""
+    found = re.sub(r"\W+", "_", text, flags=re.ASCII).strip("_")
+    return found if found and not found[0].isdigit() and found not in _WORDS.split() else default
+
+
+def write_c(path: Any, exported: Any, precision: str) -> list[Path]:
+    """Write the files; `exported` is what the exporting entry knows of a function."""
+    if precision not in ("double", "float"):
+        raise TraceError(f"dtype={precision!r}: C has double and float here")
+    name = identifier(exported.name, "function")
+    c, names = CProgram(), [identifier(n, f"x{i}") for i, n in enumerate(exported.names)]
+    names = names if len({*names, name}) == len(names) + 1 else [f"x{i}" for i in range(len(names))]
+    given = [Ref(n if s else f"{n}[0]", s) for n, s in zip(names, exported.inputs, strict=True)]
+    found = c.program(exported.program, given)
+    outs = [f"out{i}" for i in range(len(found))]
+    for source, out in zip(found, outs, strict=True):
+        c.copy(source, Ref(out if source.shape else f"{out}[0]", source.shape))
+    folder = Path(path)
+    folder.mkdir(parents=True, exist_ok=True)
+    parts = [*[f"const real *{n}" for n in names], *[f"real *{n}" for n in outs]]
+    head = f"void {name}({', '.join(parts) or 'void'})"
+    guard = f"{name.upper()}_H"
+    shapes = [*exported.inputs, *[x.shape for x in found]]
+    sizes = [(n, max(math.prod(s), 1)) for n, s in zip((*names, *outs), shapes, strict=True)]
+    defines = [f"#define {name.upper()}_{n.upper()}_SIZE {k}" for n, k in sizes]
+    patterns, extern = _patterns(name, exported)
+    header = [
+        f"#ifndef {guard}",
+        f"#define {guard}",
+        "",
+        f"/* {exported.title.replace('*/', '* /')}: no allocation, {c.numbers} numbers in static buffers.",
+        "   Arrays are row-major. Not to be called by two threads at once. */",
+        "",
+        f"typedef {precision} real;",
+        "",
+        *defines,
+        *extern,
+        "",
+        f"{head};",
+        "",
+        "#endif",
+    ]
+    helpers = [HELPERS[h] for h in sorted(c.helpers)]
+    math_names = [f"#include <{h}>" for h in ("tgmath.h" if precision == "float" else "math.h",)]
+    unused = [f"    (void){n};" for n in names]
+    body = [f'#include "{name}.h"', "", *math_names, "", *c.tables, *patterns, *c.buffers, "", *helpers, head, "{"]
+    source = "\n".join([*body, *unused, *c.lines, "}"]) + "\n"
+    if precision == "float":
+        source = re.sub(r"(?<![\w.])(\d+\.\d*(?:e[-+]?\d+)?|\d+e[-+]?\d+)(?![\w.])", r"\1f", source)
+    files = {
+        f"{name}.h": "\n".join(header) + "\n",
+        f"{name}.c": source,
+        "main.c": _main(name, names, outs, sizes, exported),
+    }
+    files["CMakeLists.txt"] = _cmake(name)
+    for file, text in files.items():
+        (folder / file).write_text(text)
+    return [folder / file for file in files]
+
+
+def _patterns(name: str, exported: Any) -> tuple[list[str], list[str]]:
+    """The rows and columns of a sparse result as constants."""
+    if exported.pattern is None:
+        return [], []
+    offsets, columns, shape = exported.pattern
+    lines: list[str] = []
+    extern = [f"#define {name.upper()}_ROWS {shape[0]}", f"#define {name.upper()}_COLUMNS {shape[1]}"]
+    for title, array in (("offsets", offsets), ("columns", columns)):
+        text = ", ".join(map(str, np.asarray(array).tolist())) or "0"
+        lines.append(f"const int {name}_{title}[{max(len(array), 1)}] = {{{text}}};")
+        extern.append(f"extern const int {name}_{title}[{max(len(array), 1)}];")
+    return lines, extern
+
+
+def _main(name: str, names: list[str], outs: list[str], sizes: Any, exported: Any) -> str:
+    lines = [f'#include "{name}.h"', "", "#include <stdio.h>", ""]
+    values = dict(zip(names, exported.example, strict=True))
+    for n, size in sizes:
+        if n in values:
+            flat = [number(v) for v in np.ravel(values[n])] or ["0."]
+            text = ", ".join([v.replace("(real)", "") for v in flat])
+            lines.append(f"static const real {n}[{size}] = {{{text}}};")
+        else:
+            lines.append(f"static real {n}[{size}];")
+    lines += ["", "int main(void)", "{", f"    {name}({', '.join([*names, *outs])});"]
+    for n, size in sizes:
+        if n in outs:
+            lines.append(f'    for (int i = 0; i < {size}; i++) printf("%.17g\\n", (double){n}[i]);')
+    return "\n".join([*lines, "    return 0;", "}"]) + "\n"
+
+
+def _cmake(name: str) -> str:
+    return f"""cmake_minimum_required(VERSION 3.10)
+project({name} C)
+set(CMAKE_C_STANDARD 99)
+add_library({name} STATIC {name}.c)
+target_include_directories({name} PUBLIC ${{CMAKE_CURRENT_SOURCE_DIR}})
+add_executable({name}_example main.c)
+target_link_libraries({name}_example {name} m)
+"""

@@ -1,0 +1,456 @@
+"""A program as C99: one function, static buffers, math.h and nothing else.
+
+Numbers without axes are local variables, arrays are buffers; reshaped arrays are the same buffer. A sum along a
+relation goes through a slice where it is one, else through a table of positions. Loops are loops, branches are
+branches.
+"""
+
+# pyright: basic, reportMissingImports=false, reportCallIssue=false, reportIndexIssue=false
+# pyright: reportAttributeAccessIssue=false, reportArgumentType=false, reportPrivateUsage=false
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..errors import TraceError
+from ..ops.op import Cast, Combination, Contraction, Elementwise, Reduction, Reshape
+from ..ops.opaque import ANYWHERE, Discrete, Get, Put, Ruled, Select, Take
+from ..programs.program import INPUT, Constant, Program
+from ..programs.sub_programs import Call, Loop
+from ..spaces.formal_vectors import dense
+from .c_formulas import DISCRETE, formula, number
+from .op_writers import OpWriters
+
+Shape = tuple[int, ...]
+
+
+class Ref(NamedTuple):
+    """Where a slot is: a C expression, a number or a pointer to its first number."""
+
+    text: str
+    shape: Shape
+
+    def at(self, place: str) -> str:
+        """The number at a flat place."""
+        return self.text if not self.shape else f"{self.text}[{place}]"
+
+
+class CProgram:
+    """The lines of a program."""
+
+    def __init__(self) -> None:
+        self.lines: list[str] = []
+        self.buffers: list[str] = []  # declarations of static arrays
+        self.tables: list[str] = []
+        self._known: dict[Any, str] = {}
+        self._keep: list[Any] = []
+        self.numbers = 0  # in all buffers
+        self.depth = 1
+        self._count = 0
+        self.helpers: set[str] = set()
+
+    def name(self, what: str) -> str:
+        """A new name."""
+        self._count += 1
+        return f"{what}{self._count}"
+
+    def line(self, text: str) -> None:
+        """A line at the depth there is."""
+        self.lines.append("    " * self.depth + text)
+
+    def loop(self, index: str, count: Any) -> None:
+        """The head of a loop."""
+        self.line(f"for (int {index} = 0; {index} < {count}; {index}++) {{")
+        self.depth += 1
+
+    def close(self, times: int = 1) -> None:
+        """Ends of blocks."""
+        for _ in range(times):
+            self.depth -= 1
+            self.line("}")
+
+    def new(self, shape: Shape) -> Ref:
+        """A new slot, to be written to."""
+        if not shape:
+            name = self.name("s")
+            self.line(f"real {name};")
+            return Ref(name, shape)
+        name = self.name("a")
+        size = max(math.prod(shape), 1)
+        self.buffers.append(f"static real {name}[{size}];")
+        self.numbers += size
+        return Ref(name, shape)
+
+    def table(self, array: Any, kind: str) -> str:
+        """A constant array of numbers."""
+        array = np.ascontiguousarray(array)
+        key = (kind, array.shape, array.tobytes())
+        if key not in self._known:
+            name = self._known[key] = self.name("k")
+            flat = [str(int(v)) if kind == "int" else number(v) for v in array.ravel()] or ["0"]
+            rows = [", ".join(flat[i : i + 8]) for i in range(0, len(flat), 8)]
+            self.tables.append(
+                f"static const {kind} {name}[{len(flat)}] = {{\n    {(',' + chr(10) + '    ').join(rows)}}};"
+            )
+        return self._known[key]
+
+    def constant(self, value: Any) -> Ref:
+        """A fixed vector."""
+        array = np.asarray(dense(value))
+        if not array.ndim:
+            return Ref(number(array), ())
+        return Ref(self.table(array.astype(float), "real"), array.shape)
+
+    # -- steps ---------------------------------------------------------------------------------------------
+
+    def program(self, program: Program, given: Sequence[Ref]) -> list[Ref]:
+        """The outputs of a program written here."""
+        refs: dict[int, Any] = dict(zip(program.inputs, given, strict=True))
+        live = program.needed(program.outputs)
+        for slot, (op, args) in enumerate(zip(program.ops, program.args, strict=True)):
+            if slot in refs or not live[slot] or op is INPUT:
+                continue
+            if type(op) is Constant:
+                refs[slot] = self.constant(op.value)
+                continue
+            refs[slot] = C.of(op)(self, op, [refs[a] for a in args], program.shapes[slot])
+        return [refs[s] for s in program.outputs]
+
+    def nest(self, shape: Shape, write: Callable[[list[str]], None]) -> None:
+        """Loops over all indices of a shape around what `write` writes."""
+        names = [self.name("i") for _ in shape]
+        for name, n in zip(names, shape, strict=True):
+            self.loop(name, n)
+        write(names)
+        self.close(len(shape))
+
+    def pointwise(self, xs: Sequence[Ref], shape: Shape, text: Callable[[list[str]], str]) -> Ref:
+        """A formula at every index; arguments are broadcast."""
+        found = self.new(shape)
+        if all([x.shape in ((), shape) for x in xs]):
+            if not shape:
+                self.line(f"{found.text} = {text([x.text for x in xs])};")
+                return found
+            i = self.name("i")
+            self.loop(i, math.prod(shape))
+            self.line(f"{found.text}[{i}] = {text([x.at(i) for x in xs])};")
+            self.close()
+            return found
+
+        def write(names: list[str]) -> None:
+            parts = [x.at(flat(names[len(names) - len(x.shape) :], x.shape, x.shape)) for x in xs]
+            self.line(f"{found.at(flat(names, shape, shape))} = {text(parts)};")
+
+        self.nest(shape, write)
+        return found
+
+    def copy(self, source: Ref, target: Ref) -> None:
+        """Numbers copied."""
+        if not source.shape:
+            self.line(f"{target.text} = {source.text};")
+            return
+        i = self.name("i")
+        self.loop(i, math.prod(source.shape))
+        self.line(f"{target.text}[{i}] = {source.text}[{i}];")
+        self.close()
+
+
+def flat(names: Sequence[str], shape: Shape, sizes: Shape) -> str:
+    """The flat place of indices in an array; axes of length 1 are broadcast."""
+    text = ""
+    for name, n in zip(names, shape, strict=True):
+        here = "0" if n == 1 else name
+        text = here if not text or text == "0" else f"({text}) * {n} + {here}" if here != "0" else f"({text}) * {n}"
+    return text or "0"
+
+
+def strided(names: Sequence[str], shape: Shape) -> str:
+    """The flat place of labels in an array."""
+    text = ""
+    for name, n in zip(names, shape, strict=True):
+        text = name if not text else f"({text}) * {n} + {name}"
+    return text or "0"
+
+
+C = OpWriters("C")
+"""An op in C: the reference of its result, from those of its arguments."""
+
+
+@C("`k * x`", float)
+def _scaled(c: CProgram, op: float, xs: list[Ref], shape: Shape) -> Ref:
+    return c.pointwise(xs, shape, lambda t: f"{number(op)} * {t[0]}")
+
+
+@C("a formula of math.h", Elementwise)
+def _elementwise(c: CProgram, op: Any, xs: list[Ref], shape: Shape) -> Ref:
+    return c.pointwise(xs, shape, lambda t: formula(op, t))
+
+
+@C("a sum", Combination)
+def _combination(c: CProgram, op: Combination, xs: list[Ref], shape: Shape) -> Ref:
+    def text(t: list[str]) -> str:
+        parts = [v if k == 1.0 else f"{number(k)} * {v}" for k, v in zip(op.coefficients, t, strict=True)]
+        return " + ".join(parts)
+
+    return c.pointwise(xs, shape, text)
+
+
+@C("the same numbers", Reshape)
+def _reshape(c: CProgram, op: Reshape, xs: list[Ref], shape: Shape) -> Ref:
+    x = xs[0]
+    if not shape:
+        return Ref(x.at("0"), ())
+    if x.shape:
+        return Ref(x.text, shape)
+    found = c.new(shape)
+    c.line(f"{found.text}[0] = {x.text};")
+    return found
+
+
+C("the same numbers", Cast)(lambda c, op, xs, shape: xs[0])
+C("one of several results", Get)(lambda c, op, xs, shape: xs[0][op.at])
+
+
+@C("`c ? a : b`", Select)
+def _select(c: CProgram, op: Select, xs: list[Ref], shape: Shape) -> Ref:
+    return c.pointwise(xs, shape, lambda t: f"{t[0]} != 0 ? {t[1]} : {t[2]}")
+
+
+@C("a comparison", Discrete)
+def _discrete(c: CProgram, op: Discrete, xs: list[Ref], shape: Shape) -> Ref:
+    name = getattr(op.function, "__name__", "")
+    if op is ANYWHERE:
+        found = c.new(())
+        c.line(f"{found.text} = 1;")
+        i = c.name("i")
+        c.loop(i, max(math.prod(xs[0].shape), 1))
+        c.line(f"if ({xs[0].at(i)} != 0) {found.text} = 0;")
+        c.close()
+        return found
+    if name in ("as_type", "_as_type", "_integral"):
+        return c.pointwise(xs, shape, lambda t: f"trunc({t[0]})")
+    if op.shaped is not None or name not in DISCRETE:
+        raise TraceError(f"{name or op.title} is not known in C; export to numpy")
+    return c.pointwise(xs, shape, lambda t: DISCRETE[name].format(*t))
+
+
+@C("loops over its labels", Contraction)
+def _contraction(c: CProgram, op: Contraction, xs: list[Ref], shape: Shape) -> Ref:
+    if op.guarded >= 0:
+        return _contraction(c, op.unguarded, xs[:-1], shape)
+    sizes = op.sizes(tuple([x.shape for x in xs]))
+    out = list(dict.fromkeys(op.out))
+    summed = [k for k in dict.fromkeys([k for ls in op.labels for k in ls]) if k not in op.out]
+    names = {k: c.name("i") for k in (*out, *summed)}
+    found = c.new(shape)
+    if op.repeats:
+        i = c.name("i")
+        c.loop(i, math.prod(shape))
+        c.line(f"{found.text}[{i}] = 0;")
+        c.close()
+    for k in out:
+        c.loop(names[k], sizes[k])
+    parts = [x.at(strided([names[k] for k in ls], x.shape)) for x, ls in zip(xs, op.labels, strict=True)]
+    value = " * ".join(parts) if parts else "1"
+    for i in op.strong:
+        value = f"({parts[i]} != 0 ? {value} : 0)"
+    place = found.at(strided([names[k] for k in op.out], shape))
+    if summed:
+        total = c.name("t")
+        c.line(f"real {total} = 0;")
+        for k in summed:
+            c.loop(names[k], sizes[k])
+        c.line(f"{total} += {value};")
+        c.close(len(summed))
+        c.line(f"{place} = {total};")
+    else:
+        c.line(f"{place} = {value};")
+    c.close(len(out))
+    return found
+
+
+@C("sums through slices or tables of positions", Reduction)
+def _reduction(c: CProgram, op: Reduction, xs: list[Ref], shape: Shape) -> Ref:
+    found = c.new(shape)
+    covered = op.covers
+    if not covered:
+        i = c.name("i")
+        if shape:
+            c.loop(i, math.prod(shape))
+            c.line(f"{found.text}[{i}] = 0;")
+            c.close()
+        else:
+            c.line(f"{found.text} = 0;")
+    for relation, x in zip(op.relations, xs, strict=True):
+        rows, cols, times = [np.asarray(v) for v in relation.pairs()]
+        n, m, a = relation.source.size, relation.target.size, math.prod(x.shape[: op.axis])
+        b = math.prod(x.shape[op.axis + len(relation.source.box or ()) :])
+        if not len(rows) or not a * b:
+            continue
+        lead, pair, rest = c.name("i"), c.name("p"), c.name("j")
+        texts = [_progression(c, v, pair) for v in (rows, cols)]
+        weight = "" if (times == 1).all() else f"{c.table(times, 'int')}[{pair}] * "
+        if a > 1:
+            c.loop(lead, a)
+        c.loop(pair, len(rows))
+        if b > 1:
+            c.loop(rest, b)
+        source, target = [
+            "" + _place(lead if a > 1 else "", size, text, b, rest) for size, text in ((n, texts[0]), (m, texts[1]))
+        ]
+        c.line(f"{found.at(target)} {'=' if covered else '+='} {weight}{x.at(source)};")
+        c.close((a > 1) + 1 + (b > 1))
+    return found
+
+
+def _progression(c: CProgram, places: Any, index: str) -> str:
+    """Positions as a formula of their number, or a table."""
+    step = int(places[1] - places[0]) if len(places) > 1 else 0
+    if (np.diff(places) == step).all():
+        start = int(places[0])
+        text = "0" if step == 0 else index if step == 1 else f"{step} * {index}"
+        return text if start == 0 else f"{start}" if step == 0 else f"({text} + {start})"
+    return f"{c.table(places, 'int')}[{index}]"
+
+
+def _place(lead: str, size: int, text: str, b: int, rest: str) -> str:
+    whole = f"{lead} * {size} + {text}" if lead else text
+    return whole if b == 1 else f"({whole}) * {b} + {rest}"
+
+
+@C("numbers at computed positions", Take, Put)
+def _taken(c: CProgram, op: Any, xs: list[Ref], shape: Shape) -> Ref:
+    x, index = xs
+    put = isinstance(op, Put)
+    wide = shape if put else x.shape  # the array with the axis that is indexed
+    outer, before = math.prod(wide[: op.batch]), math.prod(wide[op.batch : op.axis])
+    n, after = wide[op.axis], math.prod(wide[op.axis + 1 :])
+    count = math.prod(index.shape[op.batch :])
+    found = c.new(shape)
+    if put:
+        c.nest((math.prod(shape),), lambda i: c.line(f"{found.at(i[0])} = 0;"))
+    names = [c.name("i") for _ in range(4)]
+    for name, size in zip(names, (outer, before, count, after), strict=True):
+        c.loop(name, size)
+    o, p, k, q = names
+    at = c.name("at")
+    c.line(f"int {at} = (int)({index.at(f'{o} * {count} + {k}')});")
+    c.line(f"{at} = {at} < 0 ? {at} + {n} : {at};")
+    c.line(f"{at} = {at} < 0 ? 0 : {at} < {n} ? {at} : {n - 1};")
+    narrow = f"(({o} * {before} + {p}) * {count} + {k}) * {after} + {q}"
+    broad = f"(({o} * {before} + {p}) * {n} + {at}) * {after} + {q}"
+    c.line(f"{found.at(broad)} += {x.at(narrow)};" if put else f"{found.at(narrow)} = {x.at(broad)};")
+    c.close(4)
+    return found
+
+
+@C("one program, or one of several", Call)
+def _call(c: CProgram, op: Call, xs: list[Ref], shapes: Any) -> list[Ref]:
+    if not op.fixed:
+        return c.program(op.branches[0], xs)
+    targets = [c.new(s) for s in shapes]
+    for i, branch in enumerate(op.branches):
+        head = f"if ((int)({xs[0].text}) == {i}) {{" if i < len(op.branches) - 1 else "{"
+        c.line(head if not i else f"else {head}")
+        c.depth += 1
+        for source, target in zip(c.program(branch, xs[1:]), targets, strict=True):
+            c.copy(source, target)
+        c.close()
+    return targets
+
+
+@C("a loop", Loop)
+def _loop(c: CProgram, op: Loop, xs: list[Ref], shapes: Any) -> list[Ref]:
+    consts, start, rows = xs[: op.consts], xs[op.consts : op.consts + op.carries], xs[op.consts + op.carries :]
+    carry, stacked = [c.new(x.shape) for x in start], [c.new(s) for s in shapes[op.carries :]]
+    for source, target in zip(start, carry, strict=True):
+        c.copy(source, target)
+    t = c.name("t")
+    order = f"int {t} = {op.length - 1}; {t} >= 0; {t}--" if op.reverse else f"int {t} = 0; {t} < {op.length}; {t}++"
+    c.line(f"for ({order}) {{")
+    c.depth += 1
+    given = [*consts, *carry, *[_row(x, t) for x in rows]]
+    kept = stacked[op.results :] if op.keep else []
+    for source, target in zip(carry, kept, strict=False):
+        c.copy(source, _row(target, t))
+    found = c.program(op.body, given)
+    held: list[Ref] = []
+    for x in found[: op.carries]:  # all are read before one is written
+        held.append(c.new(x.shape))
+        c.copy(x, held[-1])
+    for x, target in zip(found[op.carries :], stacked, strict=False):
+        c.copy(x, _row(target, t))
+    for x, target in zip(held, carry, strict=True):
+        c.copy(x, target)
+    c.close()
+    return [*carry, *stacked]
+
+
+def _row(x: Ref, t: str) -> Ref:
+    rest = x.shape[1:]
+    return Ref(f"({x.text} + {t} * {math.prod(rest)})", rest) if rest else Ref(f"{x.text}[{t}]", ())
+
+
+@C("elimination with exchanges of rows", Ruled)
+def _ruled(c: CProgram, op: Ruled, xs: list[Ref], shape: Any) -> Ref:
+    name, options = op.smooth.name, dict(op.parameters)
+    if name not in ("solve", "inv") or len(xs[0].shape) != 2:
+        raise TraceError(f"{name} is not known in C (solves with and inverses of single matrices are); export to numpy")
+    n = xs[0].shape[0]
+    b = xs[1] if name == "solve" else c.constant(np.eye(n))
+    found, work = c.new(shape), c.new((n, n))
+    c.copy(b, found)
+    turned = bool(options.get("transposed"))
+
+    def entry(i: list[str]) -> None:
+        source = f"{i[1]} * {n} + {i[0]}" if turned else f"{i[0]} * {n} + {i[1]}"
+        c.line(f"{work.at(f'{i[0]} * {n} + {i[1]}')} = {xs[0].at(source)};")
+
+    c.nest((n, n), entry)
+    c.helpers.add("solve")
+    c.line(f"riesz_solve({n}, {shape[1]}, {work.text}, {found.text});")
+    return found
+
+
+HELPERS = {
+    "solve": """/* x <- A^-1 x for n x n A, which is overwritten, and n x k x */
+static void riesz_solve(int n, int k, real *A, real *x)
+{
+    for (int j = 0; j < n; j++) {
+        int best = j;
+        for (int i = j + 1; i < n; i++) {
+            if (fabs(A[i * n + j]) > fabs(A[best * n + j])) best = i;
+        }
+        if (best != j) {
+            for (int i = 0; i < n; i++) {
+                real t = A[j * n + i];
+                A[j * n + i] = A[best * n + i];
+                A[best * n + i] = t;
+            }
+            for (int i = 0; i < k; i++) {
+                real t = x[j * k + i];
+                x[j * k + i] = x[best * k + i];
+                x[best * k + i] = t;
+            }
+        }
+        for (int i = j + 1; i < n; i++) {
+            real f = A[i * n + j] / A[j * n + j];
+            if (f == 0) continue;
+            for (int m = j + 1; m < n; m++) A[i * n + m] -= f * A[j * n + m];
+            for (int m = 0; m < k; m++) x[i * k + m] -= f * x[j * k + m];
+        }
+    }
+    for (int j = n - 1; j >= 0; j--) {
+        for (int m = 0; m < k; m++) {
+            real t = x[j * k + m];
+            for (int i = j + 1; i < n; i++) t -= A[j * n + i] * x[i * k + m];
+            x[j * k + m] = t / A[j * n + j];
+        }
+    }
+}
+"""
+}

@@ -1,0 +1,1 @@
+"""What is computed, in files: `rz.save`, `rz.load`."""

@@ -1,0 +1,1 @@
+"""The languages that closed forms are written in."""

@@ -1,0 +1,268 @@
+"""Laws of unit vectors and of matrices that select: sums over all of them, sums and products of such matrices.
+
+Each has fewer terms or fewer factors after it than before.
+"""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+
+from ..exact_numbers import ONE
+from ..polynomials import Algebra, Atom, Labels, Monomial, Polynomial, Power, Unreadable, factors_of
+from .form_laws import law, without
+from .sum_laws import sum_law
+
+MOST = 4096
+"""Sums over more unit vectors stay as they are written."""
+TOGETHER = 3
+"""Products of more unit vectors stay as they are written."""
+_ALONG = -1  # the label of a place that is opened
+
+
+@law("array")
+def rows_of_rows(algebra: Algebra, product: Monomial, k: int) -> Monomial | None:
+    """I[i] I[j] = I[j[i]]: rows of rows are rows."""
+    f = product.factors[k]
+    left, units = algebra.rows.get(f.atom.name), algebra.units.get(f.atom.name)
+    if f.atom.kind != "array" or not (left or units is not None):
+        return None
+    label = f.labels[-1]
+    if label not in product.sizes or f.power != 1 or sum([g.labels.count(label) for g in product.factors]) != 2:
+        return None
+    for at, g in enumerate(product.factors):
+        right = algebra.rows.get(g.atom.name) if g.atom.kind == "array" and at != k else None
+        if not right or g.labels[0] != label or g.power != 1 or (units is not None and len(right) > 1):
+            continue
+        m = g.atom.shape[1]
+        if units is not None:
+            found: Polynomial = algebra.selected.unit(int(next(iter(right))[1][units]), m)
+        else:
+            found = algebra.selected.combined_rows([(a * b, j[i]) for a, i in left or () for b, j in right], m)
+        if not found.products:
+            return Monomial(Fraction(0), (), {})
+        sizes = {key: n for key, n in product.sizes.items() if key != label}
+        p = algebra.renamed(found.products[0], (*f.labels[:-1], g.labels[1]))
+        return Monomial(product.scale * p.scale, (*without(product, k, at), *p.factors), sizes | p.sizes)
+    return None
+
+
+@sum_law
+def sums_of_rows(algebra: Algebra, shape: Labels, products: list[Monomial]) -> Polynomial | None:
+    """a I[i] x + b I[j] x = (a I[i] + b I[j]) x."""
+    every = {f.atom for p in products for f in p.factors if f.atom.kind == "array"} if algebra.rows else set[Atom]()
+    shapes = [a.shape for a in every if a.name in algebra.rows]
+    groups: dict[Any, list[tuple[int, int]]] = {}
+    for m, p in enumerate(products if len({*shapes}) < len(shapes) else ()):
+        for k, f in enumerate(p.factors):
+            if f.atom.kind == "array" and f.atom.name in algebra.rows and f.power == 1:
+                rest = _opened(algebra, shape, p, k)
+                groups.setdefault((rest[0], rest[1].id, f.atom.shape), []).append((m, k))
+    for (_, _, size), members in groups.items():
+        scales = [products[m].scale for m, _ in members]
+        if len({m for m, _ in members}) < max(2, len(members)) or not all([isinstance(s, Fraction) for s in scales]):
+            continue
+        least = min(map(abs, scales))
+        times = [s / least for s in scales]
+        if any([t % 1 for t in times]):
+            continue
+        rows = [
+            (int(t) * a, i)
+            for t, (m, k) in zip(times, members, strict=True)
+            for a, i in algebra.rows[products[m].factors[k].atom.name]
+        ]
+        found = algebra.selected.combined_rows(rows, size[1])
+        (m, k), taken = members[0], {m for m, _ in members}
+        kept = [p for i, p in enumerate(products) if i not in taken]
+        p, labels = products[m], products[m].factors[k].labels
+        new = [
+            Monomial(least * q.scale, (*without(p, k), *q.factors), p.sizes | q.sizes)
+            for q in [algebra.renamed(q, labels) for q in found.products]
+        ]
+        return algebra.form(shape, [*kept, *new])
+    return None
+
+
+def _opened(algebra: Algebra, shape: Labels, p: Monomial, k: int) -> tuple[Labels, Polynomial]:
+    """A product without one factor and without its number: where that factor stands (a free label, or −1 − which summed
+    one), and the rest as a form with an axis more for each summed label of it."""
+    rank, labels = len(shape), p.factors[k].labels
+    summed = list(dict.fromkeys([i for i in labels if i >= rank]))
+    places = tuple([i if i < rank else -1 - summed.index(i) for i in labels])
+    names = {i: rank + j for j, i in enumerate(summed)}
+    names |= {i: algebra.fresh() for i in p.sizes if i not in names}
+    rest = tuple([f.at(lambda i: names.get(i, i)) for f in without(p, k)])
+    sizes = {names[i]: n for i, n in p.sizes.items() if i not in summed}
+    return places, algebra.form([*shape, *[p.sizes[i] for i in summed]], [Monomial(ONE, rest, sizes)])
+
+
+@sum_law
+def all_unit_vectors(algebra: Algebra, shape: Labels, products: list[Monomial]) -> Polynomial | None:
+    """Σᵢ t(eᵢ) over all unit vectors eᵢ: what t is at each place, summed. Σᵢ eᵢ eᵢᵀ = I, Σᵢ eᵢ = 𝟏."""
+    inside = [_units(algebra, p) for p in products] if algebra.units else []
+    counts: dict[int, set[int]] = {}
+    for atom in [atom for atoms in inside for atom in atoms]:
+        counts.setdefault(atom.shape[0], set()).add(atom.id)
+    full = {n: algebra.of(algebra.identity(n)) for n, atoms in counts.items() if len(atoms) == n <= MOST and n > 1}
+    groups: dict[Any, dict[int, int]] = {}
+    alike = _alike(algebra, products, (min(full) + 1) // 2) if full else list[int]()
+    for m in alike:
+        p = products[m]
+        for atom in inside[m] if len(inside[m]) <= TOGETHER else ():
+            if atom.shape[0] in full:
+                each = _each(algebra, shape, p, {atom: full[atom.shape[0]]})
+                if each is not None:
+                    groups.setdefault((each, p.scale), {})[algebra.units[atom.name]] = m
+    for (each, scale), members in groups.items():
+        missing = sorted({*range(each.shape[0])} - {*members})
+        kept: list[Monomial] | None = [p for m, p in enumerate(products) if m not in members.values()]
+        for at in missing if 2 * len(members) >= each.shape[0] else ():  # among others, where its vectors meet others
+            kept = None if kept is None else _without_one(algebra, shape, kept, each, scale, at)
+        if kept is not None and 2 * len(members) >= each.shape[0]:
+            return _summed(algebra, shape, kept, scale, each)
+    return None
+
+
+def _without_one(
+    algebra: Algebra, shape: Labels, products: list[Monomial], each: Polynomial, scale: Any, at: int
+) -> list[Monomial] | None:
+    """Products without one that is t(e) at a place, or less of it; None where there is none, or not so much."""
+    unit = algebra.selected.unit(at, each.shape[0])
+    there = algebra.contracted([(_ALONG,), (_ALONG, *range(len(shape)))], tuple(range(len(shape))), [unit, each])
+    for m, p in enumerate(products):
+        if p.scale / scale >= 1 and algebra.form(shape, [p._replace(scale=ONE)]) is there:
+            return [*products[:m], p._replace(scale=p.scale - scale), *products[m + 1 :]]
+    return None
+
+
+@sum_law
+def neighbours(algebra: Algebra, shape: Labels, products: list[Monomial]) -> Polynomial | None:
+    """Σᵢ t(eᵢ, eᵢ₊₁, …) over a run of places: the same with the rows of I[a:b], I[a + 1:b + 1], …"""
+    inside = [_units(algebra, p) for p in products] if len(algebra.units) > 2 else []
+    groups: dict[Any, dict[int, int]] = {}
+    for m in _alike(algebra, products, 3) if inside else list[int]():
+        p, atoms = products[m], inside[m]
+        if 0 < len(atoms) <= TOGETHER and len({a.shape for a in atoms}) == 1:
+            places = [algebra.units[a.name] for a in atoms]
+            n, first = atoms[0].shape[0], min(places)
+            stand_ins = {a: algebra.array(f"·{i - first}", (n, n)) for a, i in zip(atoms, places, strict=True)}
+            each = _each(algebra, shape, p, stand_ins)
+            if each is not None:
+                groups.setdefault(each, {})[first] = m
+    for members in groups.values():
+        run = _run({place: products[m].scale for place, m in members.items()})
+        if run:
+            p = products[members[run[0]]]
+            rows = {
+                a: algebra.selected.combined_rows([(1, np.array(run) + algebra.units[a.name] - run[0])], a.shape[0])
+                for a in _units(algebra, p)
+            }
+            each = _each(algebra, shape, p, rows)
+            used = {members[i] for i in run}
+            kept = [q._replace(scale=q.scale - p.scale * (m in used)) for m, q in enumerate(products)]
+            return each and _summed(algebra, shape, kept, p.scale, each)
+    return None
+
+
+def _run(scales: dict[int, Any]) -> list[int]:
+    """The longest run of places, at least three, whose terms are left alike when the number of the first is taken from
+    all of them: 1, 101, 101, 100 is three times 1, then three times 100."""
+    places = sorted(scales)
+    if len(places) < 3 or len({b - a for a, b in pairwise(places)}) > 1:
+        return []
+    for count in range(len(places), 2, -1):
+        left = {scales[i] - scales[places[0]] * (k < count) for k, i in enumerate(places)} - {0}
+        if len(left) < 2:
+            return places[:count]
+    return []
+
+
+def _alike(algebra: Algebra, products: list[Monomial], least: int) -> list[int]:
+    """Which products there are at least so many of, if all unit vectors are alike."""
+    groups: dict[Any, list[int]] = {}
+    for m, p in enumerate(products):
+        groups.setdefault(_skeleton(algebra, p.factors), []).append(m)
+    return sorted([m for members in groups.values() if len(members) >= least for m in members])
+
+
+def _skeleton(algebra: Algebra, factors: tuple[Power, ...]) -> Any:
+    """Factors without labels and with all unit vectors alike; how often each comes up does not count."""
+    known, waiting = algebra.memo, [f.atom for f in factors]
+    while waiting:
+        atom = waiting[-1]
+        terms = [(p.scale, [("skeleton", g.atom) for g in p.factors]) for a in atom.args for p in a.products]
+        later = [key[1] for _, keys in terms for key in keys if key not in known]
+        waiting += later
+        if not later:
+            unit = atom.kind == "array" and atom.name in algebra.units
+            inner = sorted([hash((k, *sorted({known[key] for key in keys}))) for k, keys in terms])
+            known["skeleton", atom] = hash((atom.kind, "" if unit else atom.name, *inner))
+            waiting.pop()
+    return tuple(sorted({known["skeleton", f.atom] for f in factors}))
+
+
+def _summed(algebra: Algebra, shape: Labels, kept: list[Monomial], scale: Any, each: Polynomial) -> Polynomial:
+    out = tuple(range(1, each.rank))
+    whole = algebra.contracted([tuple(range(each.rank))], out, [each])
+    return algebra.total([(1, algebra.form(shape, kept)), (scale, whole)], shape)
+
+
+def _units(algebra: Algebra, p: Monomial) -> list[Atom]:
+    """The unit vectors in a product, also inside of functions."""
+    every = [f.atom for f in p.factors]
+    every += [f.atom for f in factors_of([a for f in p.factors for a in f.atom.args])]
+    return list(dict.fromkeys([a for a in every if a.kind == "array" and a.name in algebra.units]))
+
+
+def _each(algebra: Algebra, shape: Labels, p: Monomial, rows: dict[Atom, Polynomial]) -> Polynomial | None:
+    """A product with rows of matrices in the place of unit vectors; None where that is not known."""
+    x = algebra.form(shape, [p._replace(scale=ONE)])
+    key = "rows", x, *rows.items()
+    if key not in algebra.memo:
+        try:
+            algebra.memo[key] = everywhere(algebra, x, rows)
+        except Unreadable:
+            algebra.memo[key] = None
+    return algebra.memo[key]
+
+
+def everywhere(algebra: Algebra, x: Polynomial, rows: dict[Atom, Polynomial]) -> Polynomial:
+    """A form with rows of matrices in the place of vectors: a first axis more, for the row."""
+    n = next(iter(rows.values())).shape[0]
+    parts: list[tuple[Any, Polynomial]] = []
+    for p in x.products:
+        labels: list[Labels] = [(_ALONG,)]
+        factors: list[Polynomial] = [algebra.constant(1, (n,))]
+        for f in p.factors:
+            y, along = _factor(algebra, f, rows)
+            labels.append((_ALONG, *f.labels) if along else f.labels)
+            factors.append(y)
+        sizes = p.sizes | dict(enumerate(x.shape)) | {_ALONG: n}
+        parts.append((p.scale, algebra.contracted(labels, (_ALONG, *range(x.rank)), factors, sizes)))
+    return algebra.total(parts, (n, *x.shape))
+
+
+def _factor(algebra: Algebra, f: Power, rows: dict[Atom, Polynomial]) -> tuple[Polynomial, bool]:
+    """A factor as a form, and whether it has an axis for the row."""
+    atom = f.atom
+    if atom in rows:
+        return rows[atom], True
+    if not any([_has(a, rows) for a in atom.args]):
+        alone = f._replace(labels=tuple(range(len(atom.shape))))
+        return algebra.form(atom.shape, [Monomial(ONE, (alone,), {})]), False
+    if atom.kind == "sum":
+        inside = everywhere(algebra, atom.args[0], rows)
+    elif atom.kind == "call" and not atom.name.startswith("softmax"):
+        n = next(iter(rows.values())).shape[0]
+        found = [everywhere(algebra, a, rows) if _has(a, rows) else a for a in atom.args]
+        inside = algebra.call(atom.name, found, (n, *atom.shape))
+    else:
+        raise Unreadable("a place inside of a function of whole arrays")
+    return algebra.power(inside, f.power), True
+
+
+def _has(x: Polynomial, rows: dict[Atom, Polynomial]) -> bool:
+    return any([f.atom in rows for f in factors_of([x])])

@@ -1,0 +1,1 @@
+"""Functions of other libraries as functions of riesz, and back."""

@@ -1,0 +1,1 @@
+"""What JAX's primitives are in NumPy code on traced arrays."""

@@ -1,0 +1,1 @@
+"""What notebooks, the command and the page show: small objects with a rendering for each use."""

@@ -1,0 +1,1 @@
+"""Rules for more of scipy.interpolate: splines of FITPACK, data at scattered points."""

@@ -1,0 +1,171 @@
+"""Code that runs alone: compiled with all warnings as errors, run, and compared with the function it came from."""
+
+import importlib
+import shutil
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from sampling import LEVEL
+
+import riesz as rz
+from riesz.errors import TraceError
+from riesz.exporting.exporters import opened
+from riesz.tracing.argument_trees import flatten
+
+x, A = np.ones(4), np.arange(12.0).reshape(3, 4)
+STRICT = ["-std=c99", "-O2", "-Wall", "-Wextra", "-pedantic", "-Werror"]
+gcc = pytest.mark.skipif(shutil.which("gcc") is None, reason="a C compiler")
+
+
+def rosenbrock(x):
+    return np.sum(100 * (x[1:] - x[:-1] ** 2) ** 2 + (1 - x[:-1]) ** 2)
+
+
+def arm(q, target):
+    """The squared distance of a hand of three joints from a target."""
+    angle = np.cumsum(q)
+    return (np.sum(np.cos(angle)) - target[0]) ** 2 + (np.sum(np.sin(angle)) - target[1]) ** 2
+
+
+def kalman(m, P, z):
+    """A step of an extended Kalman filter."""
+    F = np.array([[1.0, 0.1], [0.0, 1.0]])
+    m = F @ m
+    P = F @ P @ F.T + 0.01 * np.eye(2)
+    h, H = np.sqrt(1.0 + m[0] ** 2), np.stack([m[0] / np.sqrt(1.0 + m[0] ** 2), 0.0 * m[1]])[None]
+    S = H @ P @ H.T + 0.1 * np.eye(1)
+    K = np.linalg.solve(S, H @ P).T
+    return m + K @ (z - h), P - K @ S @ K.T
+
+
+def newton(u):
+    """A step of Newton's method for a banded system."""
+    lower = np.zeros(len(u) - 1) - 1.0
+    diagonal, r = 2.0 + np.cosh(u), 2.0 * u + np.sinh(u) - 1.0
+    J = np.diag(diagonal) + np.diag(lower, 1) + np.diag(lower, -1)
+    return u - np.linalg.solve(J, r - np.concatenate([u[1:], [0.0]]) - np.concatenate([[0.0], u[:-1]]))
+
+
+def network(W, b, V, x):
+    return np.sum(V @ np.maximum(np.tanh(W @ x + b), 0.1))
+
+
+CASES = {
+    "rosenbrock": (rz.value_and_grad(rosenbrock), (np.ones(10),)),
+    "arm": (rz.grad(arm), (np.ones(3), np.ones(2))),
+    "kalman": (kalman, (np.ones(2), np.eye(2), np.ones(1))),
+    "kalman gradient": (
+        rz.grad(lambda m, P, z: np.sum(kalman(m, P, z)[0] ** 2), (0, 1)),
+        (np.ones(2), np.eye(2), x[:1]),
+    ),
+    "newton": (newton, (np.ones(6),)),
+    "network": (rz.grad(network, (0, 1, 2)), (A, np.ones(3), np.ones((2, 3)), x)),
+    "loop": (rz.grad(lambda x: rz.loop(lambda c, v: (np.tanh(c * v), c), 1.0, x)[0]), (x,)),
+    "branch": (rz.grad(lambda x: rz.cond(x[0] > 0.5, np.sum, lambda x: np.prod(x), x)), (x,)),
+    "gather": (rz.grad(lambda x: np.sum(np.where(x > 0.5, np.sin(x), x**2) * x[np.array([0, 0, 3, 1])])), (x,)),
+    "tree": (lambda x: {"a": np.diag(x) * 2, "b": [x[0], np.where(x > 0.5, np.sin(x), 1 / x)]}, (x,)),
+    "logs": (rz.grad(lambda x: np.sum(np.logaddexp(0.0, A @ x)) + np.linalg.norm(x)), (x,)),
+}
+
+
+def printed(folder):
+    subprocess.run(["gcc", *STRICT, *map(str, folder.glob("*.c")), "-o", str(folder / "a"), "-lm"], check=True)
+    out = subprocess.run([str(folder / "a")], capture_output=True, text=True, check=True).stdout
+    return np.array([float(v) for v in out.split()])
+
+
+def example(g):
+    return [v if v.ndim else float(v) for v in opened(g).example]
+
+
+def flat(value):
+    return np.concatenate([np.ravel(v) for v in flatten(value)[0]])
+
+
+@gcc
+@pytest.mark.parametrize("name", CASES)
+def test_c_gives_what_numpy_gives(name, tmp_path):
+    f, args = CASES[name]
+    g = rz.compile(f, *args)
+    for dtype, tolerance in (("double", 1e-14), ("float", 1e-5)):
+        g.export("c", tmp_path / dtype, dtype=dtype)
+        wanted = flat(g(*example(g)))
+        np.testing.assert_allclose(printed(tmp_path / dtype), wanted, rtol=0, atol=tolerance * np.abs(wanted).max())
+
+
+@gcc
+@pytest.mark.parametrize("make", [rz.hessian, rz.jacobian])
+def test_sparse_matrices_keep_their_pattern(make, tmp_path):
+    f = rosenbrock if make is rz.hessian else lambda x: x[1:] * x[:-1] ** 2
+    g = rz.compile(make(f), np.ones(30))
+    g.export("c", tmp_path)
+    what = opened(g)
+    S = make(f)(what.example[0]).to_sparse()
+    np.testing.assert_allclose(printed(tmp_path), S.data, rtol=1e-14, atol=1e-12)
+    offsets, columns, shape = what.pattern
+    np.testing.assert_array_equal(columns, S.indices)
+    np.testing.assert_array_equal(offsets, S.indptr)
+    assert shape == S.shape
+    header = next(tmp_path.glob("*.h")).read_text()
+    assert f"_OUT0_SIZE {S.nnz}" in header
+    assert "_columns[" in header
+    assert sum([type(op).__name__ == "Reduction" for op in what.program.ops]) < 10  # no coloured products
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_numpy_modules_run_alone(name, tmp_path):
+    f, args = CASES[name]
+    g = rz.compile(f, *args)
+    (path,) = g.export("numpy", tmp_path / "module.py")
+    code = f"import sys; sys.path.insert(0, {str(tmp_path)!r}); import numpy as np, module\n"
+    names = [n for n in path.read_text().splitlines() if n.startswith("def ") and not n.startswith("def _")]
+    call = names[0].removeprefix("def ").split("(")[0]
+    values = [v.tolist() if isinstance(v, np.ndarray) else v for v in example(g)]
+    code += f"found = module.{call}(*[np.array(v) for v in {values!r}])\n"
+    code += "def leaves(v): return sum([leaves(w) for w in (v.values() if isinstance(v, dict) else v)], []) if "
+    code += "isinstance(v, (dict, list, tuple)) else [v]\n"
+    code += "print(*[float(w).hex() for v in leaves(found) for w in np.ravel(v)]); assert 'riesz' not in sys.modules"
+    out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd="/").stdout
+    wanted = flat(g(*example(g)))
+    found = np.array([float.fromhex(v) for v in out.split()])
+    np.testing.assert_allclose(found, wanted, rtol=0, atol=1e-14 * max(1.0, np.abs(wanted).max()))
+
+
+@pytest.mark.skipif(LEVEL != "all", reason="the first module takes the compiler's own library a while")
+def test_webassembly_runs_in_node(tmp_path):
+    pytest.importorskip("ziglang")
+    if shutil.which("node") is None:
+        pytest.skip("node")
+    g = rz.compile(rz.grad(rosenbrock), np.ones(5))
+    module, script, *_ = g.export("wasm", tmp_path)
+    at = np.linspace(0.1, 0.5, 5)
+    code = f'import fs from "fs"; import {{load}} from "./{script.name}";\n'
+    code += f'const f = await load(fs.readFileSync("{module.name}")); console.log(...f({at.tolist()})[0]);'
+    (tmp_path / "run.mjs").write_text(code)
+    out = subprocess.run(["node", "run.mjs"], cwd=tmp_path, capture_output=True, text=True, check=True).stdout
+    np.testing.assert_allclose([float(v) for v in out.split()], g(at), rtol=1e-13)
+
+
+def test_what_cannot_be_exported_is_said(tmp_path):
+    with pytest.raises(TraceError, match="no code yet"):
+        rz.compile(np.sin).export("c", tmp_path)
+    with pytest.raises(TraceError, match="'c', 'numpy'"):
+        rz.compile(np.sin, x).export("cobol", tmp_path)
+    with pytest.raises(TraceError, match="not known in C"):
+        rz.compile(lambda x: np.linalg.svd(np.outer(x, x), compute_uv=False), x).export("c", tmp_path)
+    with pytest.raises(TraceError, match="double and float"):
+        rz.compile(np.sin, x).export("c", tmp_path, dtype="half")
+
+
+def test_stablehlo_runs_in_jax(tmp_path):
+    jax = pytest.importorskip("jax")
+    pytest.importorskip("flatbuffers")
+
+    g = rz.compile(rz.grad(rosenbrock), np.ones(5))
+    (path,) = g.export("stablehlo", tmp_path / "g.bin")
+    with jax.enable_x64(True):
+        again = importlib.import_module("jax.export").deserialize(path.read_bytes()).call
+        at = np.linspace(0.1, 1.0, 5)
+        np.testing.assert_allclose(again(at), g(at), rtol=1e-12)
