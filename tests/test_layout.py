@@ -29,6 +29,7 @@ ROOMS = (
         "importing",
         "files",
         "exporting",
+        "queries",
         "checking",
         "least_squares",
         "constrained",

@@ -33,7 +33,7 @@ from .kinds import Diagonal, Empty, Full, Function, Gather, Pairs, Place, Point,
 from .spanned import Spanned
 
 if TYPE_CHECKING:
-    from .tables import Grouping, group_by, join
+    from .tables import Grouping, group_by, join, table
 
 
 __all__ = [
@@ -77,6 +77,7 @@ __all__ = [
     "shift",
     "sliced",
     "stride",
+    "table",
     "triangular",
     "triangular_strict",
     "window",

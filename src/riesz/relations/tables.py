@@ -166,3 +166,19 @@ def _matched(left: Array, right: Array, count: int) -> Relation:
     middle = Seg(count + 2)  # what is missing here is not what is missing there
     to = Function(n, middle, seal(np.where(left < 0, count, left)))
     return to.then(Gather(middle, m, seal(np.where(right < 0, count + 1, right))))
+
+
+def table(rows: Any, *, connection: Any = None, memory: str | None = None, threads: int | None = None) -> Any:
+    """Rows of a table that need not fit into memory: paths of Parquet or CSV files, a relation of DuckDB (with its
+    `connection`), a table or dataset of Arrow, a frame of Polars or pandas, or a dict of arrays. `memory` and `threads`
+    are those of DuckDB, `memory="1GB"`. Needs `pip install 'riesz[tables]'`.
+
+    >>> import numpy as np, riesz as rz
+    >>> sales = rz.relations.table({"shop": ["b", "a", "b"], "product": [0, 1, 1], "units": [3.0, 1.0, 2.0]})
+    >>> revenue = sales.query(lambda row, price: row.sum(row.units * price[row.product], by="shop"), np.ones(2))
+    >>> revenue(np.array([10.0, 5.0])), sales.keys("shop").tolist()
+    (array([ 5., 40.]), ['a', 'b'])
+    >>> rz.grad(lambda price: np.sum(revenue(price) ** 2))(np.array([10.0, 5.0]))
+    array([240., 170.])
+    """
+    return later.Table(later.Source(rows, connection, memory, threads))

@@ -56,6 +56,9 @@ TABLE = {
     "coded": "backends.point_functions",
     # compiled functions as code that runs alone
     "exported": "exporting.exporters",
+    # tables larger than memory
+    "Table": "queries.table",
+    "Source": "queries.sources",
     # loops on small states run as functions of numbers
     "native_rounds": "backends.native.native_loops",
     "native_mapped": "backends.native.native_loops",
