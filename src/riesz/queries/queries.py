@@ -13,6 +13,7 @@ import numpy as np
 from ..calculus.derive import derive_program
 from ..errors import RelationError, TraceError
 from ..functions.control.bodies import Body
+from ..functions.versions.answering import answering
 from ..programs.program import Program
 from ..runtime.displayed import Displayed
 from ..tracing.argument_trees import flatten, unflatten
@@ -48,12 +49,14 @@ class Query(Displayed):
         seen: dict[str, None] = {}
 
         def flat(columns: dict[str, Any], theta: Any) -> Any:
-            found = f(row(columns, seen), *self._unpacked(theta))
+            found = version(row(columns, seen), *self._unpacked(theta))
             leaves, self._result = flatten(found)
             self._result_shapes = [np.shape(x) for x in leaves]
             return np.concatenate([np.zeros(0), *[np.reshape(x, -1) for x in leaves]])
 
-        body = Body(flat, (given, np.zeros(sum([math.prod(s) for s in self._shapes]))), self.name)
+        with answering(f) as answered:
+            version = answered(f)
+            body = Body(flat, (given, np.zeros(sum([math.prod(s) for s in self._shapes]))), self.name)
         if body.record.captured:
             raise TraceError("a query uses the rows and its own arguments only: pass the traced array as an argument")
         program = body.record.program

@@ -18,13 +18,13 @@ import numpy as np
 
 from ..errors import TraceError
 from ..ops.number_domains import NUMBERS
-from ..ops.op import Contraction
+from ..ops.op import Contraction, Shape
 from ..ops.opaque import Discrete, Put, Ruled
 from ..programs.axis.axis_labels import axis_labels
 from ..programs.axis.slices import Tiled
 from ..programs.passes.fusing import ready
 from ..programs.program import INPUT, Constant, Program, applied, outputs, several
-from ..spaces.formal_vectors import dense
+from ..spaces.formal_vectors import dense, weak
 
 
 class Scan(NamedTuple):
@@ -34,6 +34,12 @@ class Scan(NamedTuple):
     body: Tiled
     given: list[int]
     results: list[int]
+
+
+def constant(op: Constant, shape: Shape) -> Any:
+    """A fixed array; one number for all rows takes the room of one."""
+    value = weak(op.value)
+    return np.broadcast_to(value, shape) if shape and not np.ndim(value) else dense(value)
 
 
 class Scans:
@@ -168,7 +174,7 @@ class Scans:
         comes out."""
         program, axis = self.program, self.axis
         known: dict[int, Any] = dict(zip(program.inputs, arrays, strict=False))
-        known |= {slot: dense(op.value) for slot, op in enumerate(program.ops) if type(op) is Constant}
+        known |= {slot: constant(op, program.shapes[slot]) for slot, op in enumerate(program.ops) if type(op) is Constant}
         for level in range(self.depth + 1):
             if level:
                 scan = self.scans[level - 1]

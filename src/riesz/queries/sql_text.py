@@ -20,7 +20,7 @@ from ..ops.op import Cast, Combination, Contraction, Elementwise, Reshape
 from ..ops.opaque import Discrete, Put, Select, Strongly, Take
 from ..programs.program import Constant
 from ..spaces.formal_vectors import dense
-from .scans import Scan, Scans
+from .scans import Scan, Scans, constant
 from .sources import quoted
 
 _SAME = "sin cos tan sinh cosh tanh exp log2 log10 sqrt cbrt"
@@ -145,11 +145,12 @@ class _Writer:
         if slot in texts:
             return texts[slot]
         op, shape = self.program.ops[slot], self.program.shapes[slot]
-        if math.prod(shape) != 1:
-            raise _refused("arrays that are not looked up by a column")
         if type(op) is Constant:
-            value = np.asarray(dense(op.value))
-            return Text("TRUE" if value.item() else "FALSE", True) if value.dtype.kind == "b" else Text(number(value.item()))
+            return _constant(constant(op, self.program.shapes[slot]))
+        if math.prod(shape) != 1:
+            raise _refused("an array that is not looked up by a column")
+        if type(op) is float:
+            return Text(f"({number(op)} * {self._given(self.program.args[slot][0], texts).number})")
         name = self.names.get(slot, f"c{slot}")
         self.numbers[name] = slot
         return Text(f"${name}")
@@ -158,6 +159,8 @@ class _Writer:
         op, args = self.program.ops[slot], self.program.args[slot]
         if isinstance(op, Strongly):
             op = op.op
+        if type(op) is Constant:
+            return _constant(constant(op, self.program.shapes[slot]))
         if isinstance(op, Take):
             return self._looked_up(args[0], args[1])
         xs = [self._given(a, texts) for a in args]
@@ -227,6 +230,15 @@ class _Writer:
                 name += "_"
             self.joins[array, at], self.arrays[name] = name, array
         return Text(f"{self.joins[array, at]}.v")
+
+
+def _constant(value: Any) -> Text:
+    """A number, or an array of one number for all rows."""
+    array = np.asarray(value)
+    if array.size != 1 and any(array.strides):
+        raise _refused("an array with a number for each row")
+    first = array.reshape(-1)[0] if array.size else 0.0
+    return Text("TRUE" if first else "FALSE", True) if array.dtype.kind == "b" else Text(number(first))
 
 
 def product(op: Contraction, xs: list[Text]) -> str:

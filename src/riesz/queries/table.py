@@ -76,6 +76,29 @@ class Table(Displayed):
         sql = f"(SELECT * FROM {mine.rows_of} JOIN {theirs.rows_of} USING ({using}))"
         return Table(Source.of_sql(mine.connection, sql, [*mine.keep, *theirs.keep]))
 
+    def window(self, order: str, by: str | None = None, preceding: int = 1) -> Table:
+        """The same rows, each of which knows those before it in the order of a column, among those that agree in the
+        column `by`: in a query `row.before(k)` is the row k before, for k up to `preceding`, and
+        `row.before(k).there` is 1 where there is one, else 0.
+
+        >>> import numpy as np, riesz as rz
+        >>> days = rz.relations.table({"day": [0, 1, 2], "x": [1.0, 10.0, 100.0]}).window("day")
+        >>> moved = days.query(lambda row, w: row.sum(w[0] * row.x + w[1] * row.before(1).x, by="day"), np.ones(2))
+        >>> moved(np.array([1.0, 2.0]))
+        array([  1.,  12., 120.])
+        """
+        source = self._source
+        source.kind(order)
+        parts = f"PARTITION BY {quoted(by)} " if by is not None and source.kind(by) else ""
+        shown, over = ["*"], f"OVER ({parts}ORDER BY {quoted(order)})"
+        for k in range(1, preceding + 1):
+            shown.append(f"lag(1.0, {k}, 0.0) {over} AS {quoted(before('there', k))}")
+            for column in source.kinds:
+                none = {"whole": ", 0", "real": ", 0", "text": ""}[source.kind(column)]
+                shown.append(f"lag({quoted(column)}, {k}{none}) {over} AS {quoted(before(column, k))}")
+        found = Source.of_sql(source.connection, f"(SELECT {', '.join(shown)} FROM {source.rows_of})", source.keep)
+        return Table(found)
+
     def query(self, f: Callable[..., Any], *arrays: Any, engine: str = "stream") -> Query:
         """f(row, *arrays), a function of the arrays that goes through all rows; the arrays given are examples of their
         shapes. `engine`: "stream" reads batches of rows, "duckdb" runs SQL."""
@@ -153,13 +176,30 @@ class TableRelation(Displayed):
         return f"red of {len(self._table):,} pairs ({source}, {target}) ⊆ {self.shape[0]} × {self.shape[1]}{times}"
 
 
+def before(column: str, k: int) -> str:
+    """The name of a column of the row k before."""
+    return f"{column}, {k} before"
+
+
 class Row:
     """The columns of a table while a query is traced: `row.units`, `row["units"]`."""
 
-    def __init__(self, source: Source, given: dict[str, Any], seen: dict[str, None]) -> None:
-        self._source, self._given, self._seen = source, given, seen
+    def __init__(self, source: Source, given: dict[str, Any], seen: dict[str, None], back: int = 0) -> None:
+        self._source, self._given, self._seen, self._back = source, given, seen, back
+
+    def before(self, k: int) -> Row:
+        """The row k before this one, of a table that has a `window`."""
+        return Row(self._source, self._given, self._seen, self._back + k)
 
     def __getitem__(self, column: str) -> Any:
+        if self._back:
+            if column != "there":
+                self._source.kind(column)
+            column = before(column, self._back)
+            if column not in self._given:
+                raise RelationError(
+                    f"rows know no row {self._back} before them: table.window(order, by, preceding={self._back})"
+                )
         if self._source.kind(column) == "text":
             self._source.coded(column)
         self._seen[column] = None
