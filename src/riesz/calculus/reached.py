@@ -90,7 +90,7 @@ def nonzero(domain: Domain[Leaf], leaf: Leaf) -> Leaf:
 def _counted(domain: Domain[Any], mask: Any, shape: Shape = ()) -> Any:
     """A mask as numbers, to be added up; ones where everything is reached."""
     if mask is None:
-        return domain.const(np.ones(shape) if shape else 1.0)
+        return domain.const(np.broadcast_to(1.0, shape) if shape else 1.0)
     return domain.step(Select(), (mask, domain.const(1.0), domain.const(0.0)))
 
 
@@ -156,7 +156,7 @@ def union(domain: Domain[Any], parts: Reaches, shapes: Sequence[Shape], shape: S
             return None
         found: Any = None
         for m, s in zip(masks, shapes, strict=True):
-            one = domain.const(np.ones(s, bool) if s else True) if m is None else m
+            one = domain.const(np.broadcast_to(True, s) if s else True) if m is None else m
             found = one if found is None else domain.step(EITHER, (found, one))
         return found
 

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import RelationError
+from ..ops.op import broadcast
 from ..ops.opaque import Put
 from ..runtime.displayed import Displayed
 from ..tracing.traced import Traced, slot_of, trace_of
@@ -219,8 +220,8 @@ class Row:
                 f"groups have whole numbers, and {by!r} holds fractions: read it as codes, table.coded({by!r})"
             )
         count = self._source.largest(by) + 1 if size is None else int(size)
-        shape = np.shape(values)
-        x = values if shape[:1] == groups.shape else np.broadcast_to(values, (*groups.shape, *shape))
-        home = trace_of(x, groups)
-        slots = slot_of(home, x, np.dtype(float)), slot_of(home, groups, groups.dtype)
-        return Traced(home, home.step(Put(0, 0, 1, count), slots))
+        shape, home = np.shape(values), trace_of(values, groups)
+        x, at = slot_of(home, values, np.dtype(float)), slot_of(home, groups, groups.dtype)
+        if shape[:1] != groups.shape:  # the same for each row
+            x = home.step(broadcast(shape, (*groups.shape, *shape)), (x,))
+        return Traced(home, home.step(Put(0, 0, 1, count), (x, at)))
