@@ -160,7 +160,10 @@ def test_random_rows(seed: int) -> None:
         return row.sum(np.sin(row.units * price[row.product]) + rate * row.age, by="shop", size=SHOPS)
 
     q = rz.relations.table(given).query(f, price, rate)
-    close(rz.grad(lambda p: np.sum(q(p, rate) ** 3))(price), rz.grad(lambda p: np.sum(f(InMemory(given), p, rate) ** 3))(price))
+    close(
+        rz.grad(lambda p: np.sum(q(p, rate) ** 3))(price),
+        rz.grad(lambda p: np.sum(f(InMemory(given), p, rate) ** 3))(price),
+    )
 
 
 @pytest.mark.parametrize("engine", ["stream", "duckdb"])
@@ -211,7 +214,11 @@ def test_three_tables_joined() -> None:
     orders = {"order": np.arange(20), "customer": rng.integers(0, 6, 20)}
     lines = {"order": rng.integers(0, 20, 60), "item": rng.integers(0, 9, 60), "count": rng.random(60)}
     people = {"customer": np.arange(6), "region": np.array(["n", "s", "e", "n", "s", "n"])}
-    t = rz.relations.table(lines).join(rz.relations.table(orders), on="order").join(rz.relations.table(people), on="customer")
+    t = (
+        rz.relations.table(lines)
+        .join(rz.relations.table(orders), on="order")
+        .join(rz.relations.table(people), on="customer")
+    )
     price = rng.random(9)
     q = t.query(lambda row, p: row.sum(row["count"] * p[row.item] ** 2, by="region"), price)
     regions = np.searchsorted(["e", "n", "s"], people["region"])[orders["customer"][lines["order"]]]
@@ -230,7 +237,12 @@ def test_three_tables_joined() -> None:
 def test_windows(engine: str) -> None:
     rng = np.random.default_rng(6)
     n = 30
-    given = {"day": rng.permutation(n), "shop": rng.integers(0, 3, n), "x": rng.random(n), "kind": rng.integers(0, 4, n)}
+    given = {
+        "day": rng.permutation(n),
+        "shop": rng.integers(0, 3, n),
+        "x": rng.random(n),
+        "kind": rng.integers(0, 4, n),
+    }
     weights, value = rng.random(3), rng.random(4)
 
     def smoothed(row: Any, w: Any, v: Any) -> Any:
@@ -243,13 +255,17 @@ def test_windows(engine: str) -> None:
             at = [i for i in np.argsort(given["day"]) if given["shop"][i] == shop]
             for place in range(len(at)):
                 inside = [at[place - k] for k in range(3) if place >= k]
-                total[shop] = total[shop] + sum([w[k] * given["x"][i] * v[given["kind"][i]] for k, i in enumerate(inside)]) ** 2
+                total[shop] = (
+                    total[shop] + sum([w[k] * given["x"][i] * v[given["kind"][i]] for k, i in enumerate(inside)]) ** 2
+                )
         return np.stack(total)
 
     q = rz.relations.table(given).window("day", by="shop", preceding=2).query(smoothed, weights, value, engine=engine)
     close(q(weights, value), plain(weights, value))
     for k in (0, 1):
-        found, wanted = (rz.grad(lambda w, v, g=g: np.sum(np.cos(g(w, v))), argnums=k)(weights, value) for g in (q, plain))
+        found, wanted = (
+            rz.grad(lambda w, v, g=g: np.sum(np.cos(g(w, v))), argnums=k)(weights, value) for g in (q, plain)
+        )
         close(found, wanted)
 
 
@@ -292,7 +308,7 @@ def test_explained_in_both_directions() -> None:
     [
         (lambda row, p: np.cumsum(row.units * p), "one row after another"),
         (lambda row, p: np.sort(row.units) * p, "one row after another"),
-        (lambda row, p: np.sum(row.units[:, None] * row.age[None, :]) + p, "pair of rows|one row after"),
+        (lambda row, p: np.sum(row.units[:, None] * row.age[None, :]) + p, r"pair of rows|one row after"),
         (lambda row, p: row.units * p, "a number for each row"),
         (lambda row, p: row.sum(row.age * p, by="units"), "fractions"),
         (lambda row, p: np.sum(row.unit) * p, "no column 'unit'; there are"),
@@ -305,9 +321,9 @@ def test_what_is_refused(f: Any, words: str) -> None:
 
 
 def test_wrong_numbers_are_told() -> None:
-    t = rz.relations.table({"g": [0, 5], "x": [1.0, 2.0], "none": [None, 1]} if False else {"g": [0, 5], "x": [1.0, 2.0]})
+    t = rz.relations.table({"g": [0, 5], "x": [1.0, 2.0]})
     for engine in ("stream", "duckdb"):
-        with pytest.raises(RieszError, match="outside an axis|not there"):
+        with pytest.raises(RieszError, match=r"outside an axis|not there"):
             t.query(lambda row, p: np.sum(p[row.g]), np.ones(3), engine=engine)(np.ones(3))
         with pytest.raises((RieszError, IndexError)):
             t.query(lambda row, p: row.sum(p * row.x, by="g", size=3), 1.0, engine=engine)(1.0)

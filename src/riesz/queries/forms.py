@@ -1,9 +1,9 @@
-"""A function of arrays that goes through the rows of a table, as one step of a program: its derivatives are such functions
-again."""
+"""A function of arrays that goes through the rows of a table, as one step of a program: its derivatives are such
+functions again."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import cached_property
 from typing import Any
 
@@ -16,7 +16,7 @@ from ..programs.program import Program
 from ..spaces.formal_vectors import dense
 from ..tracing.differentials import plus
 from ..tracing.traced import Traced, trace_of
-from .scans import Scans
+from .scans import RowPass, RowPasses
 from .sources import Source
 
 Shape = tuple[int, ...]
@@ -33,7 +33,7 @@ class Rows:
         """How many rows there are."""
         return self.source.count
 
-    def passes(self, scans: Scans) -> Any:
+    def passes(self, scans: RowPasses) -> Callable[[RowPass, dict[int, Any]], list[Any]]:
         """What goes through the rows for one pass of a program."""
         if self.engine == "duckdb":
             from .sql_text import by_sql
@@ -68,9 +68,9 @@ class TableForm:
         return self.program.shapes[self.program.outputs[0]]
 
     @cached_property
-    def scans(self) -> Scans:
+    def scans(self) -> RowPasses:
         """The passes over the rows."""
-        return Scans(self.program, len(self.program.inputs) - self.count, self.rows.count)
+        return RowPasses(self.program, len(self.program.inputs) - self.count, self.rows.count)
 
     def moved(self, k: int) -> TableForm:
         """(xs, dxₖ) ↦ dy."""

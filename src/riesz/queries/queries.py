@@ -1,6 +1,6 @@
 """A function of arrays that goes through the rows of a table: called, differentiated, explained."""
 
-# pyright: basic, reportPrivateUsage=false
+# pyright: basic, reportPrivateUsage=false, reportMissingImports=false, reportMissingTypeStubs=false
 from __future__ import annotations
 
 import inspect
@@ -14,12 +14,11 @@ from ..calculus.derive import derive_program
 from ..errors import RelationError, TraceError
 from ..functions.control.bodies import Body
 from ..functions.versions.answering import answering
-from ..programs.program import Program
 from ..runtime.displayed import Displayed
 from ..tracing.argument_trees import flatten, unflatten
 from ..tracing.traced import Traced, slot_of, trace_of
 from .forms import Rows, TableForm, through
-from .scans import Scans
+from .scans import RowPasses
 from .sources import Source
 from .sql_text import described
 
@@ -47,6 +46,8 @@ class Query(Displayed):
         whole = {name: kind != "real" or name in source.keys for name in source.kinds if (kind := source.kind(name))}
         given = {n: np.broadcast_to(np.zeros((), int if w else float), (source.count,)) for n, w in whole.items()}
         seen: dict[str, None] = {}
+        self._result: Any = None  # the tree of the result, and the shapes of its arrays
+        self._result_shapes: list[Any] = []
 
         def flat(columns: dict[str, Any], theta: Any) -> Any:
             found = version(row(columns, seen), *self._unpacked(theta))
@@ -70,9 +71,7 @@ class Query(Displayed):
 
     def _unpacked(self, theta: Any) -> list[Any]:
         """The arguments from one vector."""
-        ends = np.cumsum([0, *[math.prod(s) for s in self._shapes]]).tolist()
-        parts = zip(ends[:-1], ends[1:], self._shapes, strict=True)
-        return unflatten(self._tree, [np.reshape(theta[a:b], shape) for a, b, shape in parts])
+        return unflatten(self._tree, _parts(theta, self._shapes))
 
     def _packed(self, arrays: tuple[Any, ...]) -> Any:
         """One vector from the arguments."""
@@ -92,10 +91,11 @@ class Query(Displayed):
             y = through(home, self._form, [slot_of(home, theta, theta.dtype)])
         else:
             y = self._form.run(theta)
-        ends = np.cumsum([0, *[math.prod(s) for s in self._result_shapes]]).tolist()
-        parts = zip(ends[:-1], ends[1:], self._result_shapes, strict=True)
-        found = [np.reshape(y[a:b], shape) for a, b, shape in parts]
-        return unflatten(self._result, [x if np.ndim(x) else x[()] for x in found])
+        return self._unpacked_result(y)
+
+    def _unpacked_result(self, y: Any) -> Any:
+        """The result from one vector."""
+        return unflatten(self._result, [x if np.ndim(x) else x[()] for x in _parts(y, self._result_shapes)])
 
     # -- with respect to columns -----------------------------------------------------------------------------
 
@@ -113,7 +113,7 @@ class Query(Displayed):
         own = form.program
         found = derive_program(own, [s == k for s in own.inputs]).adjoint
         inputs = [found.inputs[0], found.inputs[-1], *found.inputs[1:-1]]
-        scans = Scans(found.prune(inputs, found.outputs), len(form.rows.columns), form.rows.count)
+        scans = RowPasses(found.prune(inputs, found.outputs), len(form.rows.columns), form.rows.count)
         given = [self._packed(arrays), self._packed_result(cotangent)]
         if to is None:
             return scans.run(given, lambda scan, known: scans.by_batches(scan, known, form.rows.batches))[0]
@@ -126,11 +126,7 @@ class Query(Displayed):
         found = derive_program(own, [s == k for s in own.inputs]).derivative
         self._source.kind(direction)
         rows = Rows(self._source, [*form.rows.columns, direction], form.rows.engine)
-        whole = TableForm(rows, found, 1)
-        y = whole.run(self._packed(arrays))
-        ends = np.cumsum([0, *[math.prod(s) for s in self._result_shapes]]).tolist()
-        parts = zip(ends[:-1], ends[1:], self._result_shapes, strict=True)
-        return unflatten(self._result, [np.reshape(y[a:b], shape) for a, b, shape in parts])
+        return self._unpacked_result(TableForm(rows, found, 1).run(self._packed(arrays)))
 
     def _column(self, column: str) -> int:
         columns = self._form.rows.columns
@@ -162,6 +158,12 @@ class Query(Displayed):
         return f"{self.name}: {passes} {'pass' if passes == 1 else 'passes'} over {self._form.rows.count:,} rows"
 
 
+def _parts(flat: Any, shapes: Sequence[Any]) -> list[Any]:
+    """Arrays of some shapes, one after the other in a vector."""
+    ends = np.cumsum([0, *[math.prod(s) for s in shapes]]).tolist()
+    return [np.reshape(flat[a:b], shape) for a, b, shape in zip(ends[:-1], ends[1:], shapes, strict=True)]
+
+
 def _names(f: Callable[..., Any], arrays: Sequence[Any]) -> list[str]:
     """A name for each array of the arguments, as far as f has names for them."""
     try:
@@ -175,13 +177,14 @@ def _names(f: Callable[..., Any], arrays: Sequence[Any]) -> list[str]:
     return found
 
 
-def _written(scans: Scans, given: Sequence[Any], rows: Rows, path: Any, name: str) -> Any:
+def _written(scans: RowPasses, given: Sequence[Any], rows: Rows, path: Any, name: str) -> Any:
     """Results that have rows, written to a Parquet file batch by batch."""
     import pyarrow
     import pyarrow.parquet as parquet
 
     schema = pyarrow.schema([(name, pyarrow.float64())])
     with parquet.ParquetWriter(path, schema) as file:
+
         def emit(found: list[Any]) -> None:
             file.write_table(pyarrow.table({name: found[0]}, schema))
 

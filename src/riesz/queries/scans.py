@@ -27,7 +27,7 @@ from ..programs.program import INPUT, Constant, Program, applied, outputs, sever
 from ..spaces.formal_vectors import dense, weak
 
 
-class Scan(NamedTuple):
+class RowPass(NamedTuple):
     """One pass: the steps for a batch, the slots that are given (a column, or an array of the function), and the slots
     that come out."""
 
@@ -42,7 +42,7 @@ def constant(op: Constant, shape: Shape) -> Any:
     return np.broadcast_to(value, shape) if shape and not np.ndim(value) else dense(value)
 
 
-class Scans:
+class RowPasses:
     """The passes of a program whose last inputs are columns."""
 
     def __init__(self, program: Program, columns: int, rows: int) -> None:
@@ -73,13 +73,13 @@ class Scans:
 
         live = program.needed(program.outputs)
         for slot, (op, args) in enumerate(zip(program.ops, program.args, strict=True)):
-            if args and live[slot] and not several(program.shapes[slot]):
-                if not any([several(program.shapes[a]) for a in args]):
-                    seen: dict[int, tuple[int, int]] = {}
-                    out, given = axis_labels(op, [program.shapes[a] for a in args], program.shapes[slot])
-                    for at, labels in ((slot, out), *zip(args, given, strict=True)):
-                        for k, label in enumerate(labels):
-                            join((at, k), seen.setdefault(label, (at, k)))
+            if not args or not live[slot] or any([several(program.shapes[s]) for s in (slot, *args)]):
+                continue
+            seen: dict[int, tuple[int, int]] = {}
+            out, given = axis_labels(op, [program.shapes[a] for a in args], program.shapes[slot])
+            for at, labels in ((slot, out), *zip(args, given, strict=True)):
+                for k, label in enumerate(labels):
+                    join((at, k), seen.setdefault(label, (at, k)))
         self.live = live
         slots = list(self.columns)
         for a in slots[1:]:
@@ -145,7 +145,7 @@ class Scans:
         shown = [s for s in dict.fromkeys(program.outputs) if axis[s] is not None and self.level[s] == level - 1]
         return sums + shown
 
-    def _scan(self, level: int) -> Scan:
+    def _scan(self, level: int) -> RowPass:
         program, axis, results = self.program, self.axis, self._ends(level)
         body, place, given, kept = Program(share=False), dict[int, int](), list[int](), list[int | None]()
         inside, stack = set[int](), list(results)
@@ -165,16 +165,18 @@ class Scans:
                 place[slot] = applied(body, op, [place[a] for a in program.args[slot]])
             kept.append(axis[slot])
         body.outputs = [place[s] for s in results]
-        return Scan(Tiled(body, self.rows, tuple(kept), self.rows), given, results)
+        return RowPass(Tiled(body, self.rows, tuple(kept), self.rows), given, results)
 
     # -- running ---------------------------------------------------------------------------------------------
 
     def run(self, arrays: Sequence[Any], through: Any) -> list[Any]:
         """The outputs from the arrays of the function; `through(scan, known)` goes through the rows and gives what
         comes out."""
-        program, axis = self.program, self.axis
+        program = self.program
         known: dict[int, Any] = dict(zip(program.inputs, arrays, strict=False))
-        known |= {slot: constant(op, program.shapes[slot]) for slot, op in enumerate(program.ops) if type(op) is Constant}
+        known |= {
+            slot: constant(op, program.shapes[slot]) for slot, op in enumerate(program.ops) if type(op) is Constant
+        }
         for level in range(self.depth + 1):
             if level:
                 scan = self.scans[level - 1]
@@ -192,9 +194,9 @@ class Scans:
         ours = [s for s, a in enumerate(args) if self.live[s] and a and axis[s] is None]
         return [s for s in ours if all([axis[a] is None for a in args[s]])]
 
-    def by_batches(self, scan: Scan, known: dict[int, Any], batches: Any, emit: Any = None) -> list[Any]:
+    def by_batches(self, scan: RowPass, known: dict[int, Any], batches: Any, emit: Any = None) -> list[Any]:
         """What comes out of a pass. Results that have rows are kept whole, or given to `emit` batch by batch."""
-        program, axis = self.program, self.axis
+        axis = self.axis
         columns = [self.columns[s] for s in scan.given if s in self.columns]
         bodies: dict[int, Program] = {}
         totals: list[Any] = [None] * len(scan.results)

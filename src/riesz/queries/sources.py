@@ -4,7 +4,7 @@ Names of columns and of files are quoted, never pasted. Text columns, and those 
 of their values among the distinct ones.
 """
 
-# pyright: basic, reportMissingImports=false, reportMissingTypeStubs=false
+# pyright: basic, reportMissingImports=false, reportMissingTypeStubs=false, reportAttributeAccessIssue=false
 from __future__ import annotations
 
 import itertools
@@ -111,7 +111,7 @@ class Source:
         if len(readers) != 1 or None in readers:
             raise RelationError(
                 f"files of one kind are read, {', '.join(_READERS)}; got {', '.join(map(repr, paths[:3]))}: "
-                "for others pass what DuckDB reads, as connection.sql(\"SELECT …\") with connection=connection"
+                'for others pass what DuckDB reads, as connection.sql("SELECT …") with connection=connection'
             )
         missing = [p for p in paths if not any(c in p for c in "*?[") and not Path(p).exists()]
         if missing:
@@ -141,9 +141,7 @@ class Source:
             name, table = quoted(column), self.name()
             some = f"FROM {self.rows_of} WHERE {name} IS NOT NULL"
             ranked = f"SELECT {name} AS key, row_number() OVER (ORDER BY {name}) - 1 AS i"
-            self.connection.execute(
-                f"CREATE TEMP TABLE {table} AS {ranked} FROM (SELECT DISTINCT {name} {some})"
-            )
+            self.connection.execute(f"CREATE TEMP TABLE {table} AS {ranked} FROM (SELECT DISTINCT {name} {some})")
             found = self.connection.sql(f"SELECT key FROM {table} ORDER BY i").fetchnumpy()["key"]
             self._tables[column], self.keys[column] = table, np.asarray(found)
 
@@ -176,7 +174,7 @@ class Source:
         if values.null_count and whole:
             raise RelationError(
                 f"{values.null_count:,} rows have no {column!r} (NULL), and belong nowhere: leave them out, "
-                f"rz.relations.table(connection.sql(\"SELECT … WHERE {column} IS NOT NULL\"), connection=connection)"
+                f'rz.relations.table(connection.sql("SELECT … WHERE {column} IS NOT NULL"), connection=connection)'
             )
         if not whole and str(values.type).startswith("decimal"):
             values = values.cast("float64")
@@ -186,7 +184,9 @@ class Source:
         """The largest number of a column of whole numbers, or of codes; −1 where there are no rows."""
         low, high = self.ends(column)
         if low < 0:
-            raise RelationError(f"groups are numbered from 0; {column!r} has {low}: read it as codes, .coded({column!r})")
+            raise RelationError(
+                f"groups are numbered from 0; {column!r} has {low}: read it as codes, .coded({column!r})"
+            )
         return high
 
     def ends(self, column: str) -> tuple[int, int]:

@@ -10,6 +10,7 @@ What is read more than once has a name in a query inside. Numbers of the functio
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
@@ -20,7 +21,7 @@ from ..ops.op import Cast, Combination, Contraction, Elementwise, Reshape
 from ..ops.opaque import Discrete, Put, Select, Strongly, Take
 from ..programs.program import Constant
 from ..spaces.formal_vectors import dense
-from .scans import Scan, Scans, constant
+from .scans import RowPass, RowPasses, constant
 from .sources import quoted
 
 _SAME = "sin cos tan sinh cosh tanh exp log2 log10 sqrt cbrt"
@@ -56,6 +57,14 @@ LOGIC: dict[str, str] = {
     **{"logical_xor": "({0} <> {1})", "bitwise_xor": "({0} <> {1})"},
 }
 """Functions without a derivative, of numbers and of truth values."""
+
+_WORDS = """
+t i v k all and any as asc both by case cast check column create desc distinct do else end except false fetch
+for from grant group having in initially intersect into is join lambda leading left limit not null offset on only or
+order placing primary references returning right select show some symmetric table then to trailing true union unique
+using variadic when where window with"""
+RESERVED = frozenset(_WORDS.split())
+"""Names that SQL, or a query of ours, has for something else."""
 
 TRUTHS = ("less", "less_equal", "greater", "greater_equal", "equal", "not_equal", "isnan", "isfinite", *LOGIC)
 
@@ -97,7 +106,7 @@ def number(x: Any) -> str:
 class _Writer:
     """The expressions of a pass."""
 
-    def __init__(self, scans: Scans, result: int, rows: Any, names: dict[int, str]) -> None:
+    def __init__(self, scans: RowPasses, result: int, rows: Any, names: dict[int, str]) -> None:
         columns, self.source = rows.columns, rows.source
         self.scans, self.program, self.names = scans, scans.program, names
         self.columns = {slot: columns[i] for slot, i in scans.columns.items()}
@@ -117,7 +126,7 @@ class _Writer:
             self._write(slot, uses[slot] > 1)
 
     def _inside(self, result: int) -> list[int]:
-        found, stack = set[int](), [a for a in self.program.args[result]]
+        found, stack = set[int](), list(self.program.args[result])
         while stack:
             slot = stack.pop()
             if slot not in found and self.scans.axis[slot] is not None:
@@ -226,7 +235,7 @@ class _Writer:
         at = self.plain[index].number
         if (array, at) not in self.joins:
             name = self.names.get(array, f"a{array}")
-            while name in self.arrays:
+            while name in self.arrays or name.lower() in RESERVED:
                 name += "_"
             self.joins[array, at], self.arrays[name] = name, array
         return Text(f"{self.joins[array, at]}.v")
@@ -263,7 +272,7 @@ def _refused(what: str) -> TraceError:
     return TraceError(f"{what} cannot be written in SQL; go through the rows with engine='stream'")
 
 
-def statement(scans: Scans, result: int, rows: Any, names: dict[int, str]) -> Statement:
+def statement(scans: RowPasses, result: int, rows: Any, names: dict[int, str]) -> Statement:
     """The query for one result of a pass."""
     op, args, shapes = scans.program.ops[result], scans.program.args[result], scans.program.shapes
     if scans.axis[result] is not None:
@@ -285,17 +294,17 @@ def statement(scans: Scans, result: int, rows: Any, names: dict[int, str]) -> St
     lost = [f"sum(CASE WHEN {name}.i IS NULL THEN 1 ELSE 0 END) AS lost_{name}" for name in writer.joins.values()]
     body = f"{table} AS t{joins}"
     if writer.inner:
-        outside = sorted({name for name in writer.arrays})
+        outside = sorted(writer.arrays)
         shown = ",\n    ".join(["t.*", *[f"{n}.i AS i_{n}, {n}.v AS v_{n}" for n in outside], *writer.inner])
         for n in outside:  # outside the query inside, entries have other names
-            head = head.replace(f"{n}.v", f"v_{n}")
+            head = re.sub(rf'(?<![\w"]){n}\.v\b', f"v_{n}", head)
         lost = [f"sum(CASE WHEN i_{n} IS NULL THEN 1 ELSE 0 END) AS lost_{n}" for n in outside]
         body = f"(SELECT {shown}\n  FROM {body}) AS t"
     sql = f"SELECT {', '.join([head, *lost])}\nFROM {body}" + ("" if size is None else "\nGROUP BY 1")
     return Statement(sql, writer.arrays, writer.numbers, size)
 
 
-def by_sql(rows: Any, scans: Scans, scan: Scan, known: dict[int, Any]) -> list[Any]:
+def by_sql(rows: Any, scans: RowPasses, scan: RowPass, known: dict[int, Any]) -> list[Any]:
     """What comes out of a pass, by a query for each result."""
     import pyarrow
 
@@ -317,7 +326,9 @@ def by_sql(rows: Any, scans: Scans, scan: Scan, known: dict[int, Any]) -> list[A
         columns = {k: np.ma.filled(v, 0) if isinstance(v, np.ma.MaskedArray) else v for k, v in answer.items()}
         for name in made.arrays:
             if (lost := int(np.sum(columns[f"lost_{name}"]))) > 0:
-                raise PositionError(f"{lost:,} rows look up an entry that is not there: of {len(known[made.arrays[name]]):,}")
+                raise PositionError(
+                    f"{lost:,} rows look up an entry that is not there: of {len(known[made.arrays[name]]):,}"
+                )
         if made.size is None:
             found.append(float(columns["v"][0]) if len(columns["v"]) else 0.0)
             continue

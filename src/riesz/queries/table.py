@@ -8,7 +8,6 @@ gradient goes through the rows as it does, the other way: what was looked up is 
 # pyright: basic, reportMissingImports=false, reportMissingTypeStubs=false, reportPrivateUsage=false
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -23,7 +22,7 @@ from .queries import Query
 from .sources import Source, quoted
 
 
-class Table(Displayed):
+class RowTable(Displayed):
     """Rows and columns, made by `rz.relations.table`."""
 
     def __init__(self, source: Source) -> None:
@@ -41,7 +40,7 @@ class Table(Displayed):
         kinds = ", ".join([f"{name} {kind.lower()}" for name, kind in self._source.kinds.items()])
         return f"table of {self._source.count:,} rows: {kinds}"
 
-    def coded(self, *columns: str) -> Table:
+    def coded(self, *columns: str) -> RowTable:
         """The same table, whose columns of these names are read as codes: the place of each value among the distinct
         ones, which are `keys(column)`. Text always is."""
         for column in columns:
@@ -53,7 +52,7 @@ class Table(Displayed):
         self._source.coded(column)
         return self._source.keys[column]
 
-    def join(self, other: Table, on: str | Sequence[str]) -> Table:
+    def join(self, other: RowTable, on: str | Sequence[str]) -> RowTable:
         """The pairs of rows that agree in some columns, as a table with the columns of both.
 
         >>> import riesz as rz
@@ -69,15 +68,15 @@ class Table(Displayed):
         twice = [c for c in theirs.kinds if c in mine.kinds and c not in names]
         if twice:
             raise RelationError(
-                f"both tables have a column {twice[0]!r}: join on it too, on={[*names, twice[0]]!r}, or give it another "
-                f"name, rz.relations.table(connection.sql('SELECT {twice[0]} AS other, …'), connection=connection)"
+                f"both tables have a column {twice[0]!r}: join on it too, on={[*names, twice[0]]!r}, or give it "
+                f"another name, table(connection.sql('SELECT {twice[0]} AS other, …'), connection=connection)"
             )
         mine.meets(theirs)
         using = ", ".join(map(quoted, names))
         sql = f"(SELECT * FROM {mine.rows_of} JOIN {theirs.rows_of} USING ({using}))"
-        return Table(Source.of_sql(mine.connection, sql, [*mine.keep, *theirs.keep]))
+        return RowTable(Source.of_sql(mine.connection, sql, [*mine.keep, *theirs.keep]))
 
-    def window(self, order: str, by: str | None = None, preceding: int = 1) -> Table:
+    def window(self, order: str, by: str | None = None, preceding: int = 1) -> RowTable:
         """The same rows, each of which knows those before it in the order of a column, among those that agree in the
         column `by`: in a query `row.before(k)` is the row k before, for k up to `preceding`, and
         `row.before(k).there` is 1 where there is one, else 0.
@@ -98,12 +97,12 @@ class Table(Displayed):
                 none = {"whole": ", 0", "real": ", 0", "text": ""}[source.kind(column)]
                 shown.append(f"lag({quoted(column)}, {k}{none}) {over} AS {quoted(before(column, k))}")
         found = Source.of_sql(source.connection, f"(SELECT {', '.join(shown)} FROM {source.rows_of})", source.keep)
-        return Table(found)
+        return RowTable(found)
 
     def query(self, f: Callable[..., Any], *arrays: Any, engine: str = "stream") -> Query:
         """f(row, *arrays), a function of the arrays that goes through all rows; the arrays given are examples of their
         shapes. `engine`: "stream" reads batches of rows, "duckdb" runs SQL."""
-        return Query(self._source, f, arrays, engine, lambda given, seen: Row(self._source, given, seen))
+        return Query(self._source, f, arrays, engine, lambda given, seen: TableRow(self._source, given, seen))
 
     def relation(
         self,
@@ -131,7 +130,7 @@ class TableRelation(Displayed):
     (numbers for each source, with axes behind), which is differentiated like any other."""
 
     def __init__(
-        self, table: Table, source: str, target: str, sizes: tuple[int, int] | None, weight: str | None, engine: str
+        self, table: RowTable, source: str, target: str, sizes: tuple[int, int] | None, weight: str | None, engine: str
     ) -> None:
         largest = table._source.largest
         self._table, self.columns, self._engine = table, (source, target), engine
@@ -142,7 +141,8 @@ class TableRelation(Displayed):
     @property
     def adjoint(self) -> TableRelation:
         """The same along the converse."""
-        return TableRelation(self._table, *self.columns[::-1], self.shape[::-1], self.weight, self._engine)
+        (source, target), (n, m) = self.columns, self.shape
+        return TableRelation(self._table, target, source, (m, n), self.weight, self._engine)
 
     def query(self, *behind: int) -> Query:
         """What runs, for arrays with axes behind those of the sources."""
@@ -182,15 +182,15 @@ def before(column: str, k: int) -> str:
     return f"{column}, {k} before"
 
 
-class Row:
+class TableRow:
     """The columns of a table while a query is traced: `row.units`, `row["units"]`."""
 
     def __init__(self, source: Source, given: dict[str, Any], seen: dict[str, None], back: int = 0) -> None:
         self._source, self._given, self._seen, self._back = source, given, seen, back
 
-    def before(self, k: int) -> Row:
+    def before(self, k: int) -> TableRow:
         """The row k before this one, of a table that has a `window`."""
-        return Row(self._source, self._given, self._seen, self._back + k)
+        return TableRow(self._source, self._given, self._seen, self._back + k)
 
     def __getitem__(self, column: str) -> Any:
         if self._back:

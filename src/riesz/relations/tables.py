@@ -181,4 +181,4 @@ def table(rows: Any, *, connection: Any = None, memory: str | None = None, threa
     >>> rz.grad(lambda price: np.sum(revenue(price) ** 2))(np.array([10.0, 5.0]))
     array([240., 170.])
     """
-    return later.Table(later.Source(rows, connection, memory, threads))
+    return later.RowTable(later.Source(rows, connection, memory, threads))

@@ -57,7 +57,7 @@ TABLE = {
     # compiled functions as code that runs alone
     "exported": "exporting.exporters",
     # tables larger than memory
-    "Table": "queries.table",
+    "RowTable": "queries.table",
     "Source": "queries.sources",
     # loops on small states run as functions of numbers
     "native_rounds": "backends.native.native_loops",
