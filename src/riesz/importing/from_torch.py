@@ -9,6 +9,7 @@ What torch.export gives is read as NumPy code on traced arrays.
 from __future__ import annotations
 
 import copy
+import logging
 import warnings
 from collections import OrderedDict
 from collections.abc import Iterator, Sequence
@@ -145,17 +146,19 @@ class TorchSource:
             params[name] if name in params else next(arrays) if constant is HERE else standing(constant, known)
             for name, constant in graph.inputs
         ]
-        found = iter(GraphReader().read(graph.module, given))
+        found = GraphReader().read(graph.module, given)
+        found = iter([found[i] for i in graph.outputs])
         results = [next(found) if x is HERE else x for x in graph.results]
         return unflatten(graph.tree, [x if is_traced(x) or np.ndim(x) else np.asarray(x)[()] for x in results])
 
 
 class Exported(NamedTuple):
-    """A graph, the name and the constant behind each of its inputs (HERE: an argument), and its results in their
-    containers."""
+    """A graph, the name and the constant behind each of its inputs (HERE: an argument), which of its outputs are
+    results, and these in their containers."""
 
     module: Any
     inputs: list[tuple[str, Any]]
+    outputs: list[int]
     results: list[Any]
     tree: Any
 
@@ -183,8 +186,7 @@ def exported(module: Any, function: Any, kinds: Sequence[Any], rest: Sequence[An
 
     examples = tuple([torch.zeros(k[0], dtype=torch_type(k[1])) for k in kinds if k is not None])
     name = getattr(function, "__name__", "the function") if module is None else type(module).__name__
-    with warnings.catch_warnings(), torch.enable_grad(), _no_own_backward():
-        warnings.simplefilter("ignore")
+    with _quietly(), torch.enable_grad(), _no_own_backward():
         try:
             program = torch.export.export(Flat(), examples)
             _keep_no_grad(program.graph_module)
@@ -195,7 +197,8 @@ def exported(module: Any, function: Any, kinds: Sequence[Any], rest: Sequence[An
             said = str(problem).strip().split("\n\n")[0][:400]
             raise TraceError(f"torch.export cannot read {name}: {said}{_ADVICE}") from problem
     _no_writes(program, name)
-    return Exported(program.graph_module, _inputs(program), results[1], results[0])
+    outputs = [i for i, s in enumerate(program.graph_signature.output_specs) if s.kind.name == "USER_OUTPUT"]
+    return Exported(program.graph_module, _inputs(program), outputs, results[1], results[0])
 
 
 _ADVICE = (
@@ -218,8 +221,12 @@ def _table() -> Any:
 
     load()
     table = torch.export.default_decompositions()
+    for op, written_out in torch._decomp.decomposition_table.items():  # also of what is not core ATen
+        if op not in table and isinstance(op, torch._ops.OpOverload):
+            table[op] = written_out
     for op in list(table.keys()):
-        if known(op):
+        tensors = any(["Tensor" in str(a.type) for a in op._schema.arguments]) if hasattr(op, "_schema") else True
+        if known(op) or not tensors:  # what makes constants is run as it is
             table.pop(op)
     return table
 
@@ -271,6 +278,19 @@ def _no_writes(program: Any, name: str) -> None:
         )
     if kept:
         raise TraceError(f"{name} writes to its arguments; write to copies, as in x = x.clone()")
+
+
+@contextmanager
+def _quietly() -> Iterator[None]:
+    """What torch.export logs and warns of is said in its errors too."""
+    before = logging.root.manager.disable
+    logging.disable(logging.CRITICAL)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            yield
+    finally:
+        logging.disable(before)
 
 
 @contextmanager

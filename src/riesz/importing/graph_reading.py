@@ -16,8 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..errors import TraceError
-from .aten.aten_networks import DRAWS
-from .aten.aten_registry import OWN, REFUSED, AtenStep, arguments, load, named, numpy_type
+from .aten.aten_registry import DRAWS, OWN, REFUSED, AtenStep, arguments, load, named, numpy_type
 from .jaxpr_reading import typed
 from .lax.lax_registry import is_traced
 
@@ -45,6 +44,7 @@ class GraphReader:
 
     def __init__(self) -> None:
         self.rules = load()
+        self.factored: dict[int, Any] = {}  # the matrices that packed LU factors belong to
 
     def read(self, module: Any, args: Sequence[Any]) -> list[Any]:
         """The results of a graph at the values of its placeholders."""
@@ -58,7 +58,10 @@ class GraphReader:
                 case "get_attr":
                     known[node] = _attribute(module, node.target)
                 case "output":
-                    return list(_filled(node.args[0], known))
+                    found = _filled(node.args[0], known)
+                    return list(found) if isinstance(found, (list, tuple)) else [found]
+                case _ if not node.users:
+                    continue  # a check of what torch.export assumed
                 case _:
                     known[node] = self.step(node, _filled(node.args, known), _filled(node.kwargs, known))
             for v in node.all_input_nodes:
@@ -74,7 +77,7 @@ class GraphReader:
         short, full = named(op)
         own = OWN.get(full) or OWN.get(short)
         kinds, several = _kinds(node)
-        if own is None and not any(map(is_traced, _leaves([args, given]))):
+        if own is None and short != "with_effects" and not any(map(is_traced, _leaves([args, given]))):
             if isinstance(op, torch._ops.OpOverload) and torch.Tag.nondeterministic_seeded in op.tags:
                 raise TraceError(f"PyTorch's {short} ({user_line(node)}) is not taken by rz.from_torch: {DRAWS}")
             if short not in self.rules or isinstance(op, torch._ops.OpOverload):
@@ -90,7 +93,7 @@ class GraphReader:
             given = {k: v for k, v in given.items() if k not in _PLACES}
             found = self._ruled(rule, node, AtenStep(short, kinds, node, self), args, given)
         elif short == "with_effects":
-            return [None, *np.atleast_1d(self.step_of(args[1], node, args[2:], given))]
+            return [None]  # a check of numbers, in order
         elif not hasattr(op, "_schema"):
             return op(*args, **given)  # Python's: items of results, sizes
         else:

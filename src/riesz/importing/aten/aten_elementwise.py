@@ -12,13 +12,14 @@ import scipy.special as sp
 
 from ...functions.control.branches import stop_gradient
 from ...tracing.rules.special import PYTHON_FUNCTIONS
+from ...tracing.trace import refuse
 from ..lax.lax_registry import is_traced
-from .aten_registry import REFUSED, aten, numpy_type
+from .aten_registry import DRAWS, aten, numpy_type
 
 _SAME = "sin cos tan sinh cosh tanh exp exp2 log log1p log2 log10 expm1 sqrt square abs sign floor ceil trunc reciprocal"
 _UNARY: dict[str, Any] = {
     **{name: getattr(np, name) for name in _SAME.split()},
-    **{"neg": np.negative, "asin": np.arcsin, "acos": np.arccos, "atan": np.arctan, "asinh": np.arcsinh},
+    **{"neg": np.negative, "_neg_view": np.negative, "asin": np.arcsin, "acos": np.arccos, "atan": np.arctan, "asinh": np.arcsinh},
     **{"acosh": np.arccosh, "atanh": np.arctanh, "isnan": np.isnan, "isinf": np.isinf, "isfinite": np.isfinite},
     **{"logical_not": np.logical_not, "signbit": np.signbit, "deg2rad": np.deg2rad, "rad2deg": np.rad2deg},
     **{"real": np.real, "imag": np.imag, "conj_physical": np.conj, "_conj": np.conj},
@@ -43,10 +44,17 @@ for table, count in ((_UNARY, 1), (_BINARY, 2)):
         module = "np" if getattr(np, f.__name__, None) is f else "scipy.special"
         aten(f"`{module}.{f.__name__}`", name)(lambda e, *xs, f=f, count=count: f(*xs[:count]))
 
-REFUSED |= dict.fromkeys(
-    ("polar", "complex", "view_as_complex", "view_as_real"),
-    "results are real; compute with real and imaginary parts",
-)
+
+@aten("`a + 1j * b`", "complex", "view_as_complex", "polar")
+def _complex(e: Any, a: Any, b: Any = None) -> Any:
+    if e.name == "view_as_complex":
+        a, b = a[..., 0], a[..., 1]
+    return a * np.cos(b) + 1j * (a * np.sin(b)) if e.name == "polar" else a + 1j * b
+
+
+@aten("real and imaginary part", "view_as_real")
+def _parts(e: Any, z: Any) -> Any:
+    return np.stack([np.real(z), np.imag(z)], -1)
 
 
 @aten("`x + a * y`", "add")
@@ -147,6 +155,15 @@ def _prelu(e: Any, x: Any, slope: Any) -> Any:
     if e.name == "prelu" and np.size(slope) > 1:
         slope = np.reshape(slope, (-1, *(1,) * (x.ndim - 2)))
     return np.where(np.greater(x, 0), x, slope * x)
+
+
+@aten("`np.where`; refused where it draws", "rrelu_with_noise_functional", "rrelu_with_noise", "rrelu")
+def _rrelu(e: Any, x: Any, *given: Any, **named: Any) -> Any:
+    low, high, training = given[:3] if e.name == "rrelu" else given[1:4]
+    if training:
+        raise refuse(f"rrelu is not taken: {DRAWS}")
+    y = np.where(np.greater(x, 0), x, 0.5 * (low + high) * x)
+    return [y, given[0]] if e.name.endswith("functional") else y
 
 
 @aten("`np.where`, `np.expm1`", "elu")

@@ -41,6 +41,14 @@ def _index_put(e: Any, x: Any, index: Sequence[Any], u: Any, accumulate: bool = 
     return added(np.add, x, at, u) if accumulate else wrote(x, at, u)
 
 
+@aten("`np.where` with the source in order", "masked_scatter")
+def _masked_scatter(e: Any, x: Any, mask: Any, source: Any) -> Any:
+    mask = np.broadcast_to(mask, np.shape(x))
+    at = np.maximum(np.cumsum(np.reshape(mask, (-1,)).astype(int)) - 1, 0)
+    rows = np.reshape(source, (-1,))
+    return np.where(mask, np.reshape(np.take(beside(rows, at), at, axis=0), np.shape(x)), x)
+
+
 def added(into: Any, x: Any, at: Any, u: Any) -> Any:
     """x with u added (multiplied, compared) at some places, each as often as it is named."""
     y = beside(x if is_traced(x) else np.asarray(x), u, *at).copy()

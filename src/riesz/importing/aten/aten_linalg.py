@@ -8,10 +8,10 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import scipy.linalg as sl
 
-from ...tracing.rules.linalg import matrix_ops
-from ...tracing.traced import lifted
+from ...tracing.rules.linalg import matrix_ops, scipy_linalg
+from ...tracing.trace import refuse
+from ...tracing.traced import Traced, lifted
 from ..lax.lax_linalg import turned
 from ..lax.lax_registry import is_traced
 from .aten_registry import aten
@@ -89,7 +89,7 @@ def _qr(e: Any, a: Any, mode: Any = "reduced") -> Any:
 
 @aten("`scipy.linalg.expm`", "linalg_matrix_exp", "matrix_exp")
 def _expm(e: Any, a: Any) -> Any:
-    return sl.expm(a)
+    return scipy_linalg.analytic("expm")(a)
 
 
 @aten("`scipy.linalg.solve_triangular`", "linalg_solve_triangular", "triangular_solve")
@@ -110,16 +110,27 @@ def _triangular(e: Any, a: Any, b: Any, upper: bool = True, *rest: Any, left: bo
     return [found, a] if e.name == "triangular_solve" else found
 
 
-@aten("two triangular solves", "cholesky_solve", "cholesky_inverse")
+@aten("`np.linalg.solve` with the product of the factors", "cholesky_solve", "cholesky_inverse")
 def _cholesky_solve(e: Any, b: Any, factor: Any = None, upper: bool = False) -> Any:
     if e.name == "cholesky_inverse":
         b, factor, upper = np.eye(b.shape[-1], dtype=b.dtype), b, bool(factor)
+    factor = np.triu(factor) if upper else np.tril(factor)
     a = np.matmul(turned(factor), factor) if upper else np.matmul(factor, turned(factor))
     return np.linalg.solve(a, b)
 
 
-@aten("`np.linalg.lstsq`, by a pseudo-inverse", "linalg_lstsq")
-def _lstsq(e: Any, a: Any, b: Any, *rest: Any, **named: Any) -> Any:
-    vector = np.ndim(b) == np.ndim(a) - 1
-    found = np.matmul(np.linalg.pinv(a), b[..., None] if vector else b)
-    return [found[..., 0] if vector else found, np.zeros(0), NOTHING, np.zeros(0)]
+@aten("op LU; its solve is `np.linalg.solve`", "linalg_lu_factor", "linalg_lu_factor_ex")
+def _lu(e: Any, a: Any, **named: Any) -> Any:
+    packed, pivots = matrix_ops.taken_apart(matrix_ops.LU, scipy_linalg.stacked_matrices(a))
+    pivots = Traced(pivots.home, pivots.slot, np.dtype(np.int32)) + 1
+    e.reader.factored[id(packed)] = packed, a
+    return [packed, pivots, NOTHING][: 3 if e.name.endswith("_ex") else 2]
+
+
+@aten("`np.linalg.solve`, with the matrix that was factored", "linalg_lu_solve")
+def _lu_solve(e: Any, packed: Any, pivots: Any, b: Any, *, left: bool = True, adjoint: bool = False) -> Any:
+    if id(packed) not in e.reader.factored:
+        raise refuse("torch.linalg.lu_solve is known for factors made by lu_factor in the same function")
+    a = e.reader.factored[id(packed)][1]
+    a = turned(a) if adjoint else a
+    return np.linalg.solve(a, b) if left else turned(np.linalg.solve(turned(a), turned(b)))

@@ -12,14 +12,9 @@ import numpy as np
 import scipy.special as sp
 
 from ...functions.control.loops import loop
+from ...tracing.rules.scipy_names import softmax
 from ...tracing.trace import refuse
-from .aten_registry import aten
-
-DRAWS = (
-    "it draws random numbers, anew at each call; call module.eval() before rz.from_torch, or give what is drawn "
-    "(a mask, noise) as an argument"
-)
-
+from .aten_registry import DRAWS, aten
 
 def normalised(x: Any, axes: tuple[int, ...], eps: float) -> tuple[Any, Any, Any]:
     """x with mean 0 and variance 1 along axes, the mean, and one over the deviation."""
@@ -65,26 +60,20 @@ _BATCH = "the statistics of the buffers, or of the batch where there are none"
 
 
 @aten(_BATCH, "batch_norm", "_native_batch_norm_legit_no_training", "_native_batch_norm_legit.no_stats")
-@aten(_BATCH, "_native_batch_norm_legit_functional")
+@aten(_BATCH, "_native_batch_norm_legit", "_native_batch_norm_legit_functional")
 def _batch_norm(e: Any, x: Any, w: Any, b: Any, *given: Any) -> Any:
+    old = [] if isinstance(given[0], bool) else [v for v in given[:2] if v is not None]
+    training, _, eps = (False, *given[2:4]) if e.name.endswith("no_training") else [v for v in given if v is not None][len(old) :][:3]
     wide = (-1, *(1,) * (x.ndim - 2))
-    old = None if isinstance(given[0], bool) else given[:2]
-    training, momentum, eps = given[2:5] if e.name != "_native_batch_norm_legit_no_training" else (False, *given[2:4])
-    if old is None:
-        training, momentum, eps = given[:3]
-    if old is not None and not training:
+    if old and not training:
         y = (x - np.reshape(old[0], wide)) / np.sqrt(np.reshape(old[1], wide) + eps)
         y = _scaled(y, w, b, wide)
         return y if e.name == "batch_norm" else [y, np.zeros(0), np.zeros(0)]
-    axes = (0, *range(2, x.ndim))
-    y, mean, rate = normalised(x, axes, eps)
-    y, mean, rate = _scaled(y, w, b, wide), np.reshape(mean, (-1,)), np.reshape(rate, (-1,))
-    if old is None:
-        return y if e.name == "batch_norm" else [y, mean, rate]
-    n = np.size(x) // x.shape[1]
-    spread = (1.0 / np.square(rate) - eps) * (n / (n - 1))
-    new = [(1 - momentum) * v + momentum * m for v, m in zip(old, (mean, spread), strict=True)]
-    return [y, mean, rate, *new]
+    if old:
+        raise refuse("batch statistics that are written to buffers")  # refused before, with the names of these
+    y, mean, rate = normalised(x, (0, *range(2, x.ndim)), eps)
+    y = _scaled(y, w, b, wide)
+    return y if e.name == "batch_norm" else [y, np.reshape(mean, (-1,)), np.reshape(rate, (-1,))]
 
 
 @aten("the array itself; refused where it draws", "dropout", "native_dropout", "feature_dropout", "alpha_dropout")
@@ -107,11 +96,11 @@ def _attention(
     if causal:
         mask = np.tri(q.shape[-2], k.shape[-2], dtype=bool)
     if mask is None:
-        return np.matmul(sp.softmax(scores, axis=-1), v)
+        return np.matmul(softmax(scores, axis=-1), v)
     if mask.dtype.kind != "b":
-        return np.matmul(sp.softmax(scores + mask, axis=-1), v)
+        return np.matmul(softmax(scores + mask, axis=-1), v)
     any_ = np.any(mask, axis=-1, keepdims=True)
-    weights = sp.softmax(np.where(np.logical_or(mask, np.logical_not(any_)), scores, -np.inf), axis=-1)
+    weights = softmax(np.where(np.logical_or(mask, np.logical_not(any_)), scores, -np.inf), axis=-1)
     return np.matmul(np.where(any_, weights, 0.0), v)
 
 
@@ -182,7 +171,7 @@ def _recurrent(
     return [np.swapaxes(x, 0, 1) if batch_first else x, *ends]
 
 
-@aten("`np.where(x > 0, …)`-free losses of logits", "binary_cross_entropy_with_logits")
+@aten("`(1 - y) * x + np.logaddexp(0, -x)`", "binary_cross_entropy_with_logits")
 def _bce_logits(e: Any, x: Any, y: Any, weight: Any = None, positive: Any = None, reduction: int = 1) -> Any:
     soft = np.logaddexp(0.0, -x)
     if positive is None:

@@ -36,6 +36,16 @@ def _einsum(e: Any, text: str, xs: Sequence[Any], path: Any = None) -> Any:
     return np.einsum(text.replace(" ", ""), *xs)
 
 
+@aten("a product of three, summed along axes", "_trilinear")
+def _trilinear(e: Any, x: Any, y: Any, z: Any, *given: Any) -> Any:
+    x, y, z = [np.expand_dims(v, tuple(axes)) for v, axes in zip((x, y, z), given, strict=False)]
+    text = "abcdefg"[: x.ndim]
+    shape = np.broadcast_shapes(x.shape, y.shape, z.shape)
+    parts = ["".join([c for c, n, m in zip(text, v.shape, shape, strict=True) if n == m]) for v in (x, y, z)]
+    whole = [np.reshape(v, [n for n, m in zip(v.shape, shape, strict=True) if n == m]) for v in (x, y, z)]
+    return np.einsum(f"{','.join(parts)}->{''.join([c for i, c in enumerate(text) if i not in given[3]])}", *whole)
+
+
 @aten("`np.outer`", "outer", "ger")
 def _outer(e: Any, x: Any, y: Any) -> Any:
     return np.outer(x, y)

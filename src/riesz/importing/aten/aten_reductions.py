@@ -8,8 +8,8 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import scipy.special as sp
 
+from ...tracing.rules.scipy_names import log_softmax, logsumexp, softmax
 from ..lax.lax_registry import beside
 from ..lax.lax_shapes import along
 from .aten_elementwise import typed
@@ -125,15 +125,20 @@ def _median(e: Any, x: Any) -> Any:
 
 @aten("`scipy.special.logsumexp`", "logsumexp")
 def _logsumexp(e: Any, x: Any, dims: Any, keep: bool = False) -> Any:
-    return sp.logsumexp(x, axis=axes_of(x, dims), keepdims=keep) if np.ndim(x) else x
+    return logsumexp(x, axis=axes_of(x, dims), keepdims=keep) if np.ndim(x) else x
 
 
 @aten("`scipy.special.softmax`, `log_softmax`", "softmax.int", "_softmax", "log_softmax.int", "_log_softmax")
 def _softmax(e: Any, x: Any, dim: int, *rest: Any) -> Any:
     if rest and rest[0] is not None and not isinstance(rest[0], bool):
         x = typed(rest[0], x)
-    f = sp.log_softmax if "log" in e.name else sp.softmax
+    f = log_softmax if "log" in e.name else softmax
     return f(x, axis=dim) if np.ndim(x) else np.reshape(f(np.reshape(x, (1,))), ())
+
+
+@aten("a norm of the difference", "dist")
+def _dist(e: Any, x: Any, y: Any, p: Any = 2) -> Any:
+    return _norm(e, x - y, p)
 
 
 @aten("a norm along axes", "linalg_vector_norm", "norm")

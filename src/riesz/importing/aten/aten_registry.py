@@ -45,6 +45,11 @@ RULES: dict[str, AtenRule] = {}
 REFUSED: dict[str, str] = {}
 """Operations that have no meaning here, and why."""
 
+DRAWS = (
+    "it draws random numbers, anew at each call; call module.eval() before rz.from_torch, or give what is drawn "
+    "(a mask, noise) as an argument"
+)
+
 _FILES = ("elementwise", "shapes", "indexing", "reductions", "products", "windows", "networks", "linalg", "control")
 
 
