@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import copy
 import logging
+import traceback
 import warnings
 from collections import OrderedDict
 from collections.abc import Iterator, Sequence
@@ -186,7 +187,7 @@ def exported(module: Any, function: Any, kinds: Sequence[Any], rest: Sequence[An
 
     examples = tuple([torch.zeros(k[0], dtype=torch_type(k[1])) for k in kinds if k is not None])
     name = getattr(function, "__name__", "the function") if module is None else type(module).__name__
-    with _quietly(), torch.enable_grad(), _no_own_backward():
+    with _quietly(), torch.enable_grad(), _watched():
         try:
             program = torch.export.export(Flat(), examples)
             _keep_no_grad(program.graph_module)
@@ -202,8 +203,8 @@ def exported(module: Any, function: Any, kinds: Sequence[Any], rest: Sequence[An
 
 
 _ADVICE = (
-    ". Branches and loops that depend on numbers are torch.cond, torch.where and torch.while_loop there; where a part "
-    "cannot be exported, write it in NumPy code"
+    ". Branches and loops that depend on numbers are torch.cond, torch.where and torch.while_loop there; derivatives "
+    "inside are rz.grad, rz.vjp, rz.jacobian of the function imported without them"
 )
 
 
@@ -294,11 +295,11 @@ def _quietly() -> Iterator[None]:
 
 
 @contextmanager
-def _no_own_backward() -> Iterator[None]:
-    """Refuses functions with a backward pass of their own, which torch.export would lose."""
+def _watched() -> Iterator[None]:
+    """Refuses functions with a backward pass of their own, which torch.export would lose, and keeps the user's lines,
+    of which it keeps those of modules."""
     import torch
-
-    plain = torch.autograd.Function.__dict__["apply"]
+    from torch.fx.proxy import TracerBase
 
     def refused(cls: Any, *args: Any, **named: Any) -> Any:
         raise TraceError(
@@ -306,11 +307,20 @@ def _no_own_backward() -> Iterator[None]:
             "leave out; write the function in NumPy code with rz.custom_derivative"
         )
 
-    torch.autograd.Function.apply = classmethod(refused)
+    def lines(self: Any, stack: Any) -> Any:
+        inside = max([i for i, frame in enumerate(stack) if frame.filename == __file__], default=-1)
+        return traceback.StackSummary.from_list(stack[inside + 1 :])
+
+    patched = [(torch.autograd.Function, "apply", classmethod(refused))]
+    patched += [(TracerBase, name, lines) for name in ("_filter_traceback_frames",) if hasattr(TracerBase, name)]
+    before = [(home, name, home.__dict__[name]) for home, name, _ in patched]
+    for home, name, value in patched:
+        setattr(home, name, value)
     try:
         yield
     finally:
-        torch.autograd.Function.apply = plain
+        for home, name, value in before:
+            setattr(home, name, value)
 
 
 def _is_float_tensor(x: Any) -> bool:

@@ -34,7 +34,7 @@ def user_line(node: Any) -> str:
     own = os.path.dirname(torch.__file__) + os.sep
     found = re.findall(r'File "([^"]+)", line (\d+), in (\S+)', node.meta.get("stack_trace") or "")
     for file, line, place in reversed(found):
-        if not file.startswith((own, os.path.dirname(os.path.dirname(__file__)))):
+        if not file.startswith(own):
             return f"{file}:{line} ({place})"
     return "a line of PyTorch's own"
 
@@ -75,11 +75,12 @@ class GraphReader:
 
         op = node.target
         short, full = named(op)
+        draws = torch.Tag.nondeterministic_seeded in getattr(op, "tags", ())
         own = OWN.get(full) or OWN.get(short)
         kinds, several = _kinds(node)
+        if own is None and draws and short not in self.rules:
+            raise TraceError(f"PyTorch's {short} ({user_line(node)}) is not taken by rz.from_torch: {DRAWS}")
         if own is None and short != "with_effects" and not any(map(is_traced, _leaves([args, given]))):
-            if isinstance(op, torch._ops.OpOverload) and torch.Tag.nondeterministic_seeded in op.tags:
-                raise TraceError(f"PyTorch's {short} ({user_line(node)}) is not taken by rz.from_torch: {DRAWS}")
             if short not in self.rules or isinstance(op, torch._ops.OpOverload):
                 return _computed(op, args, given)
         if own is not None:

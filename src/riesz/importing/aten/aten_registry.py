@@ -129,13 +129,9 @@ def torch_rule(op: Any, rule: Any = None) -> Any:
     ... def _(x, factor):
     ...     return factor * x**3
     """
-    name = op if isinstance(op, str) else None
-    if name is None and hasattr(op, "_schema"):
-        name = named(op)[1]
-    if name is None and hasattr(op, "_qualified_op_name"):
-        name = op._qualified_op_name
-    if name is None and hasattr(op, "_qualname"):
-        name = op._qualname
+    op = getattr(op, "_opoverload", op)  # of torch.library.custom_op
+    name = op if isinstance(op, str) else getattr(op, "_qualified_op_name", None)
+    name = named(op)[1] if name is None and hasattr(op, "_schema") else name
     if not isinstance(name, str):
         raise TraceError(f"rz.torch_rule takes an operation of PyTorch or its name, such as 'mine::cubed'; got {op!r}")
     if rule is None:
