@@ -9,6 +9,7 @@ What torch.export gives is read as NumPy code on traced arrays.
 from __future__ import annotations
 
 import copy
+import itertools
 import logging
 import traceback
 import warnings
@@ -144,7 +145,11 @@ class TorchSource:
         arrays = iter([x if is_traced(x) else np.asarray(x) for x in leaves if kind_of_leaf(x) is not None])
         known = list(zip(self.arrays.values(), values, strict=True))
         given = [
-            params[name] if name in params else next(arrays) if constant is HERE else standing(constant, known)
+            params[name]
+            if name in params or (name and constant is HERE)
+            else next(arrays)
+            if constant is HERE
+            else standing(constant, known)
             for name, constant in graph.inputs
         ]
         found = GraphReader().read(graph.module, given)
@@ -199,7 +204,7 @@ def exported(module: Any, function: Any, kinds: Sequence[Any], rest: Sequence[An
             raise TraceError(f"torch.export cannot read {name}: {said}{_ADVICE}") from problem
     _no_writes(program, name)
     outputs = [i for i, s in enumerate(program.graph_signature.output_specs) if s.kind.name == "USER_OUTPUT"]
-    return Exported(program.graph_module, _inputs(program), outputs, results[1], results[0])
+    return Exported(program.graph_module, _inputs(program, module), outputs, results[1], results[0])
 
 
 _ADVICE = (
@@ -232,11 +237,16 @@ def _table() -> Any:
     return table
 
 
-def _inputs(program: Any) -> list[tuple[str, Any]]:
-    """The name and the constant behind each input of a graph."""
+def _inputs(program: Any, module: Any) -> list[tuple[str, Any]]:
+    """The name and the constant behind each input of a graph. Tied parameters have the first of their names."""
     from torch.export.graph_signature import InputKind
 
     found: list[tuple[str, Any]] = []
+    first: dict[int, str] = {}
+    names: dict[str, str] = {}
+    if module is not None:
+        named = [m(remove_duplicate=False) for m in (module.named_parameters, module.named_buffers)]
+        names = {n: first.setdefault(id(x), n) for n, x in itertools.chain(*named)}
     for spec in program.graph_signature.input_specs:
         name = spec.target or ""
         if spec.kind == InputKind.USER_INPUT:
@@ -244,8 +254,8 @@ def _inputs(program: Any) -> list[tuple[str, Any]]:
         elif spec.kind == InputKind.TOKEN:
             found.append(("", None))
         else:
-            held = program.state_dict.get(name)
-            found.append((name.removeprefix("inner."), numbers(program.constants[name] if held is None else held)))
+            held, name = program.state_dict.get(name, program.constants.get(name)), name.removeprefix("inner.")
+            found.append((names.get(name, ""), HERE if spec.kind == InputKind.PARAMETER else numbers(held)))
     return found
 
 
@@ -311,16 +321,17 @@ def _watched() -> Iterator[None]:
         inside = max([i for i, frame in enumerate(stack) if frame.filename == __file__], default=-1)
         return traceback.StackSummary.from_list(stack[inside + 1 :])
 
-    patched = [(torch.autograd.Function, "apply", classmethod(refused))]
-    patched += [(TracerBase, name, lines) for name in ("_filter_traceback_frames",) if hasattr(TracerBase, name)]
-    before = [(home, name, home.__dict__[name]) for home, name, _ in patched]
+    # f = MyFunction.apply may be bound already: what it calls is patched too
+    patched: list[Any] = [(home, "apply", classmethod(refused)) for home in torch.autograd.Function.__mro__[:2]]
+    patched.append((TracerBase, "_filter_traceback_frames", lines))  # a private name, good for messages only
+    before = [(home, name, home.__dict__.get(name)) for home, name, _ in patched]
     for home, name, value in patched:
         setattr(home, name, value)
     try:
         yield
     finally:
         for home, name, value in before:
-            setattr(home, name, value)
+            delattr(home, name) if value is None else setattr(home, name, value)
 
 
 def _is_float_tensor(x: Any) -> bool:

@@ -78,7 +78,7 @@ class GraphReader:
         draws = torch.Tag.nondeterministic_seeded in getattr(op, "tags", ())
         own = OWN.get(full) or OWN.get(short)
         kinds, several = _kinds(node)
-        if own is None and draws and short not in self.rules:
+        if own is None and draws and short not in self.rules and full not in self.rules:
             raise TraceError(f"PyTorch's {short} ({user_line(node)}) is not taken by rz.from_torch: {DRAWS}")
         if own is None and short != "with_effects" and not any(map(is_traced, _leaves([args, given]))):
             if short not in self.rules or isinstance(op, torch._ops.OpOverload):
