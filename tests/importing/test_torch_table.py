@@ -105,14 +105,18 @@ def checked(code, kinds):
         agree(rz.grad(mine, i)(*args), want, max(rough, 1e-10), f"gradient of {code} in {'xyz'[i]}")
         if args[i].size <= 12 and want.requires_grad:
             try:
-                parts = [torch.autograd.grad(v, moving[i], retain_graph=True, allow_unused=True)[0] for v in want.flatten()]
+                parts = [
+                    torch.autograd.grad(v, moving[i], retain_graph=True, allow_unused=True)[0] for v in want.flatten()
+                ]
             except (RuntimeError, NotImplementedError) as problem:
                 assert "not implemented" in str(problem)  # PyTorch has no second derivative
                 continue
             hessian = torch.stack([torch.zeros_like(given[i]) if p is None else p for p in parts])
             hessian = hessian.reshape(args[i].size, -1)
             if torch.isfinite(hessian).all():
-                agree(rz.hessian(mine, i)(*args).to_dense(), hessian, max(rough, 1e-9), f"Hessian of {code} in {'xyz'[i]}")
+                agree(
+                    rz.hessian(mine, i)(*args).to_dense(), hessian, max(rough, 1e-9), f"Hessian of {code} in {'xyz'[i]}"
+                )
 
 
 @pytest.mark.parametrize(("code", "kinds"), sampled(CASES, 40), ids=str)

@@ -75,34 +75,34 @@ class GraphReader:
 
         op = node.target
         short, full = named(op)
-        draws = torch.Tag.nondeterministic_seeded in getattr(op, "tags", ())
         own = OWN.get(full) or OWN.get(short)
+        entry = self.rules.get(full) or self.rules.get(short)
+        aten, traced = isinstance(op, torch._ops.OpOverload), any(map(is_traced, _leaves([args, given])))
         kinds, several = _kinds(node)
-        if own is None and draws and short not in self.rules and full not in self.rules:
-            raise TraceError(f"PyTorch's {short} ({user_line(node)}) is not taken by rz.from_torch: {DRAWS}")
-        if own is None and short != "with_effects" and not any(map(is_traced, _leaves([args, given]))):
-            if short not in self.rules or isinstance(op, torch._ops.OpOverload):
-                return _computed(op, args, given)
         if own is not None:
             found = own(*args, **given)
-        elif short in REFUSED:
-            raise TraceError(f"PyTorch's {short} ({user_line(node)}) is not taken by rz.from_torch: {REFUSED[short]}")
-        elif full in self.rules or short in self.rules:
-            rule = (self.rules.get(full) or self.rules[short]).rule
-            if hasattr(op, "_schema"):
-                args, given = arguments(op, args, given)
-            given = {k: v for k, v in given.items() if k not in _PLACES}
-            found = self._ruled(rule, node, AtenStep(short, kinds, node, self), args, given)
         elif short == "with_effects":
             return [None]  # a check of numbers, in order
-        elif not hasattr(op, "_schema"):
-            return op(*args, **given)  # Python's: items of results, sizes
-        else:
+        elif entry is None and aten and torch.Tag.nondeterministic_seeded in op.tags:
+            raise TraceError(f"PyTorch's {short} ({user_line(node)}) is not taken by rz.from_torch: {DRAWS}")
+        elif not traced and (aten or entry is None):
+            return _computed(op, args, given)
+        elif short in REFUSED:
+            raise TraceError(f"PyTorch's {short} ({user_line(node)}) is not taken by rz.from_torch: {REFUSED[short]}")
+        elif entry is not None:
+            args, given = arguments(op, args, given) if aten else (args, given)
+            given = {k: v for k, v in given.items() if k not in _PLACES}
+            found = self._ruled(entry.rule, node, AtenStep(short, kinds, node, self), args, given)
+        elif aten:
             raise TraceError(
                 f"rz.from_torch does not know PyTorch's {short}, used at {user_line(node)}. Say what it is in NumPy "
                 f"code: @rz.torch_rule('{short}') above a function of its arguments "
                 f"({', '.join([a.name for a in op._schema.arguments])}); docs/torch.md lists what is known"
             )
+        elif isinstance(op, torch._ops.HigherOrderOperator):
+            raise TraceError(f"rz.from_torch does not know PyTorch's {short}, used at {user_line(node)}")
+        else:
+            return op(*args, **given)  # Python's: items of results, sizes
         if not several:
             return found if found is None or not kinds else _in_type(found, kinds[0])
         return [x if k is None else _in_type(x, k) for x, k in zip(found, [*kinds, *[None] * len(found)], strict=False)]
@@ -112,8 +112,10 @@ class GraphReader:
             return rule(step, *args, **given)
         except TraceError as problem:
             said = str(problem)
-            raise problem if " of PyTorch's" in said else TraceError(
-                f"{said}; in {step.name} of PyTorch's at {user_line(node)}"
+            raise (
+                problem
+                if " of PyTorch's" in said
+                else TraceError(f"{said}; in {step.name} of PyTorch's at {user_line(node)}")
             ) from None
 
 

@@ -16,10 +16,19 @@ from ...tracing.trace import refuse
 from ..lax.lax_registry import is_traced
 from .aten_registry import DRAWS, aten, numpy_type
 
-_SAME = "sin cos tan sinh cosh tanh exp exp2 log log1p log2 log10 expm1 sqrt square abs sign floor ceil trunc reciprocal"
+_SAME = (
+    "sin cos tan sinh cosh tanh exp exp2 log log1p log2 log10 expm1 sqrt square abs sign floor ceil trunc reciprocal"
+)
 _UNARY: dict[str, Any] = {
     **{name: getattr(np, name) for name in _SAME.split()},
-    **{"neg": np.negative, "_neg_view": np.negative, "asin": np.arcsin, "acos": np.arccos, "atan": np.arctan, "asinh": np.arcsinh},
+    **{
+        "neg": np.negative,
+        "_neg_view": np.negative,
+        "asin": np.arcsin,
+        "acos": np.arccos,
+        "atan": np.arctan,
+        "asinh": np.arcsinh,
+    },
     **{"acosh": np.arccosh, "atanh": np.arctanh, "isnan": np.isnan, "isinf": np.isinf, "isfinite": np.isfinite},
     **{"logical_not": np.logical_not, "signbit": np.signbit, "deg2rad": np.deg2rad, "rad2deg": np.rad2deg},
     **{"real": np.real, "imag": np.imag, "conj_physical": np.conj, "_conj": np.conj},

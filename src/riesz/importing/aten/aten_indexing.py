@@ -15,7 +15,7 @@ from ...tracing.trace import refuse
 from ..lax.lax_registry import beside, is_traced
 from ..lax.lax_shapes import along
 from .aten_registry import aten
-from .aten_shapes import wrote
+from .aten_shapes import whole, wrote
 
 
 def _positions(index: Sequence[Any]) -> tuple[Any, ...]:
@@ -51,7 +51,7 @@ def _masked_scatter(e: Any, x: Any, mask: Any, source: Any) -> Any:
 
 def added(into: Any, x: Any, at: Any, u: Any) -> Any:
     """x with u added (multiplied, compared) at some places, each as often as it is named."""
-    y = beside(x if is_traced(x) else np.asarray(x), u, *at).copy()
+    y = beside(whole(x), u, *at).copy()
     into.at(y, at, u)
     return y
 

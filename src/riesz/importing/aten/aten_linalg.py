@@ -93,7 +93,9 @@ def _expm(e: Any, a: Any) -> Any:
 
 
 @aten("`scipy.linalg.solve_triangular`", "linalg_solve_triangular", "triangular_solve")
-def _triangular(e: Any, a: Any, b: Any, upper: bool = True, *rest: Any, left: bool = True, unitriangular: bool = False, **named: Any) -> Any:
+def _triangular(
+    e: Any, a: Any, b: Any, upper: bool = True, *rest: Any, left: bool = True, unitriangular: bool = False, **named: Any
+) -> Any:
     if e.name == "triangular_solve":
         a, b = b, a
         flip, unitriangular = rest if rest else (False, False)

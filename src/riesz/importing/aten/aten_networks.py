@@ -16,6 +16,7 @@ from ...tracing.rules.scipy_names import softmax
 from ...tracing.trace import refuse
 from .aten_registry import DRAWS, aten
 
+
 def normalised(x: Any, axes: tuple[int, ...], eps: float) -> tuple[Any, Any, Any]:
     """x with mean 0 and variance 1 along axes, the mean, and one over the deviation."""
     mean = np.mean(x, axis=axes, keepdims=True)
@@ -63,7 +64,9 @@ _BATCH = "the statistics of the buffers, or of the batch where there are none"
 @aten(_BATCH, "_native_batch_norm_legit", "_native_batch_norm_legit_functional")
 def _batch_norm(e: Any, x: Any, w: Any, b: Any, *given: Any) -> Any:
     old = [] if isinstance(given[0], bool) else [v for v in given[:2] if v is not None]
-    training, _, eps = (False, *given[2:4]) if e.name.endswith("no_training") else [v for v in given if v is not None][len(old) :][:3]
+    training, _, eps = (
+        (False, *given[2:4]) if e.name.endswith("no_training") else [v for v in given if v is not None][len(old) :][:3]
+    )
     wide = (-1, *(1,) * (x.ndim - 2))
     if old and not training:
         y = (x - np.reshape(old[0], wide)) / np.sqrt(np.reshape(old[1], wide) + eps)
@@ -85,7 +88,15 @@ def _dropout(e: Any, x: Any, p: float, training: bool) -> Any:
 
 @aten("`softmax(q @ k.T / sqrt(d)) @ v`", "scaled_dot_product_attention")
 def _attention(
-    e: Any, q: Any, k: Any, v: Any, mask: Any = None, p: float = 0.0, causal: bool = False, *, scale: Any = None,
+    e: Any,
+    q: Any,
+    k: Any,
+    v: Any,
+    mask: Any = None,
+    p: float = 0.0,
+    causal: bool = False,
+    *,
+    scale: Any = None,
     enable_gqa: bool = False,
 ) -> Any:
     if p:
@@ -140,8 +151,16 @@ _CELLS["rnn_relu"] = _plain_cell(lambda z: np.where(np.less_equal(z, 0), 0, z))
 
 @aten("`rz.loop` over the rows of each layer and direction", *[f"{name}.input" for name in _CELLS])
 def _recurrent(
-    e: Any, x: Any, start: Any, weights: Sequence[Any], biased: bool, layers: int, p: float, training: bool,
-    both: bool, batch_first: bool,
+    e: Any,
+    x: Any,
+    start: Any,
+    weights: Sequence[Any],
+    biased: bool,
+    layers: int,
+    p: float,
+    training: bool,
+    both: bool,
+    batch_first: bool,
 ) -> Any:
     if training and p and layers > 1:
         raise refuse(f"dropout between recurrent layers is not taken: {DRAWS}")
@@ -174,9 +193,6 @@ def _recurrent(
 @aten("`(1 - y) * x + np.logaddexp(0, -x)`", "binary_cross_entropy_with_logits")
 def _bce_logits(e: Any, x: Any, y: Any, weight: Any = None, positive: Any = None, reduction: int = 1) -> Any:
     soft = np.logaddexp(0.0, -x)
-    if positive is None:
-        found = (1 - y) * x + soft
-    else:
-        found = (1 - y) * x + (1 + (positive - 1) * y) * soft
+    found = (1 - y) * x + (soft if positive is None else (1 + (positive - 1) * y) * soft)
     found = found if weight is None else found * weight
     return (found, np.mean(found), np.sum(found))[reduction] if reduction else found

@@ -31,7 +31,9 @@ def over(fold: Any, x: Any, dims: Any, keep: bool) -> Any:
 @aten("`np.sum`, `np.mean`, `np.prod`, `np.max`, `np.min`, `np.any`, `np.all`, …", *_FOLDS)
 def _fold(e: Any, x: Any, dims: Any = None, keep: bool = False, *, dtype: Any = None) -> Any:
     x = typed(dtype, whole(x))
-    return over(_FOLDS[e.name], np.not_equal(x, 0) if e.name in ("any", "all") and x.dtype.kind != "b" else x, dims, keep)
+    return over(
+        _FOLDS[e.name], np.not_equal(x, 0) if e.name in ("any", "all") and x.dtype.kind != "b" else x, dims, keep
+    )
 
 
 @aten("`np.max`, `np.min`", "max.default", "min.default")
@@ -59,7 +61,9 @@ def _argmax(e: Any, x: Any, dim: Any = None, keep: bool = False) -> Any:
 
 
 @aten("`np.var`, its root, and the mean", "var", "std", "var_mean", "std_mean")
-def _variance(e: Any, x: Any, dims: Any = None, keep: Any = False, third: Any = None, *, correction: Any = None, **named: Any) -> Any:
+def _variance(
+    e: Any, x: Any, dims: Any = None, keep: Any = False, third: Any = None, *, correction: Any = None, **named: Any
+) -> Any:
     if isinstance(dims, bool):  # var(x, unbiased)
         dims, keep, correction = None, False, float(dims)
     elif isinstance(third, bool):  # var(x, dims, unbiased, keepdim)

@@ -71,7 +71,7 @@ def load() -> dict[str, AtenRule]:
 
 
 def named(op: Any) -> tuple[str, str]:
-    """The name of an operation, and that of its overload: ("sum", "sum.dim_IntList"), ("mine::f", "mine::f.default")."""
+    """The name of an operation and that of its overload: "sum", "sum.dim_IntList"; "mine::f", "mine::f.default"."""
     schema = getattr(op, "_schema", None)
     if schema is None:
         name = getattr(op, "__name__", str(op))
@@ -98,13 +98,13 @@ def arguments(op: Any, args: Any, given: dict[str, Any]) -> tuple[list[Any], dic
     return positional, keywords
 
 
-_TYPES = "float64 float32 float16 int64 int32 int16 int8 uint8 uint16 uint32 uint64 bool complex128 complex64".split()
+_TYPES = "float64 float32 float16 int64 int32 int16 int8 uint8 uint16 uint32 uint64 bool complex128 complex64"
 
 
 def numpy_type(dtype: Any) -> Any:
     """The type of NumPy's for one of PyTorch's."""
     name = str(dtype).removeprefix("torch.")
-    if name not in _TYPES:
+    if name not in _TYPES.split():
         raise refuse(f"NumPy has no type for tensors of {dtype}; use .float() or .double() before the import")
     return np.dtype(name)
 

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from ...tracing.trace import refuse
-from ..lax.lax_registry import is_traced
+from ..lax.lax_registry import beside, is_traced
 from ..lax.lax_shapes import along, padded
 from .aten_registry import REFUSED, aten
 
@@ -126,7 +126,7 @@ def _part(x: Any, dim: int, start: Any, end: Any, step: int) -> slice:
 def _write(e: Any, x: Any, u: Any, dim: int = 0, start: Any = None, end: Any = None, step: Any = 1) -> Any:
     if e.name == "diagonal_scatter":
         offset, a, b = dim, 0 if start is None else start, 1 if end is None else end
-        places = np.arange(x.shape[a] * 0 + int(np.prod(x.shape))).reshape(x.shape)
+        places = np.arange(np.size(x)).reshape(x.shape)
         where: Any = np.unravel_index(np.diagonal(places, offset, a, b), x.shape)
     elif e.name == "select_scatter":
         where = along(x.ndim, dim % x.ndim, _number(start))
@@ -137,10 +137,7 @@ def _write(e: Any, x: Any, u: Any, dim: int = 0, start: Any = None, end: Any = N
 
 def wrote(x: Any, where: Any, u: Any) -> Any:
     """x with u at some places; either may be traced."""
-    from ..lax.lax_registry import beside
-
-    y = beside(np.asarray(x) if not is_traced(x) else x, u, *(where if isinstance(where, tuple) else (where,)))
-    y = y.copy()
+    y = beside(whole(x), u, *where).copy()
     y[where] = u
     return y
 
@@ -190,7 +187,14 @@ def _unfold(e: Any, x: Any, dim: int, size: int, step: int) -> Any:
     return found if step == 1 else found[along(found.ndim, axis, slice(None, None, step))]
 
 
-@aten("nothing", "_assert_tensor_metadata", "_assert_scalar", "_assert_async", "_linalg_check_errors", "sym_constrain_range")
+@aten(
+    "nothing",
+    "_assert_tensor_metadata",
+    "_assert_scalar",
+    "_assert_async",
+    "_linalg_check_errors",
+    "sym_constrain_range",
+)
 def _nothing(e: Any, *args: Any, **named: Any) -> Any:
     return None
 

@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -67,7 +66,9 @@ def _windows(x: Any, value: Any, kernel: Any, stride: Any, pad: Any, dilation: A
 
 
 @aten("windows, `np.argmax`, a gather", *[f"max_pool{n}d_with_indices" for n in (1, 2, 3)])
-def _max_pool(e: Any, x: Any, kernel: Any, stride: Any = (), pad: Any = 0, dilation: Any = 1, ceil: bool = False) -> Any:
+def _max_pool(
+    e: Any, x: Any, kernel: Any, stride: Any = (), pad: Any = 0, dilation: Any = 1, ceil: bool = False
+) -> Any:
     n = int(e.name[8])
     how = kernel, stride, pad, dilation, ceil, n
     low = -np.inf if x.dtype.kind == "f" else np.iinfo(x.dtype).min
@@ -75,7 +76,10 @@ def _max_pool(e: Any, x: Any, kernel: Any, stride: Any = (), pad: Any = 0, dilat
     size = math.prod(x.shape[-n:])
     spots = _windows(np.reshape(np.arange(size), x.shape[-n:]), np.asarray(size), *how)
     flat = (*found.shape[: x.ndim], -1)
-    found, spots = np.reshape(found, flat), np.broadcast_to(np.reshape(spots, (*spots.shape[:n], -1)), np.reshape(found, flat).shape)
+    found, spots = (
+        np.reshape(found, flat),
+        np.broadcast_to(np.reshape(spots, (*spots.shape[:n], -1)), np.reshape(found, flat).shape),
+    )
     at = np.argmax(found, axis=-1)[..., None]
     return [np.take_along_axis(beside(v, at), at, axis=-1)[..., 0] for v in (found, spots)]
 
@@ -95,7 +99,10 @@ def _avg_pool(
     ones = np.ones(shape, x.dtype)
     if inside:
         ones = np.ones([m + 2 * p for m, p in zip(shape, pads, strict=True)], x.dtype)
-        extra = [_ends(m, k, s, p, 1, ceil)[1] - p for m, k, s, p in zip(shape, kernel, each(stride, n) or kernel, pads, strict=True)]
+        extra = [
+            _ends(m, k, s, p, 1, ceil)[1] - p
+            for m, k, s, p in zip(shape, kernel, each(stride, n) or kernel, pads, strict=True)
+        ]
         ones = padded(ones, np.zeros((), x.dtype), [(0, max(m, 0), 0) for m in extra])
         count = opened(ones, range(n), kernel, each(stride, n) or kernel, [1] * n)
     else:
