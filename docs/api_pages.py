@@ -41,7 +41,7 @@ CHOSEN = {
     "loops": "cond switch loop fori_loop while_loop vmap checkpoint",
     "implicit": "root fixed_point argmin nlp gauss_newton levenberg_marquardt manifolds",
     "showing": "explain notation assume check check_domain compile display laws verbose",
-    "libraries": "from_jax jax_rule",
+    "libraries": "from_jax jax_rule from_torch torch_rule",
 }
 ROOMS = {
     "terms": "combinators",

@@ -38,7 +38,9 @@ _LATER = {
         "functions.deriving": "derive",
         "functions.directional": "hvp jvp vjp",
         "functions.implicit.implicit_functions": "argmin fixed_point root",
+        "importing.aten.aten_registry": "torch_rule",
         "importing.from_jax": "from_jax",
+        "importing.from_torch": "from_torch",
         "importing.lax.lax_registry": "jax_rule",
         "importing.to_jax": "to_jax",
         "least_squares": "gauss_newton levenberg_marquardt",
@@ -82,7 +84,9 @@ if TYPE_CHECKING:
     from .functions.deriving import derive
     from .functions.directional import hvp, jvp, vjp
     from .functions.implicit.implicit_functions import argmin, fixed_point, root
+    from .importing.aten.aten_registry import torch_rule
     from .importing.from_jax import from_jax
+    from .importing.from_torch import from_torch
     from .importing.lax.lax_registry import jax_rule
     from .importing.to_jax import to_jax
     from .least_squares import gauss_newton, levenberg_marquardt
@@ -108,6 +112,7 @@ if TYPE_CHECKING:
         "fixed_point",
         "fori_loop",
         "from_jax",
+        "from_torch",
         "gauss_newton",
     ]
     __all__ += [
@@ -129,6 +134,7 @@ if TYPE_CHECKING:
         "stop_gradient",
         "switch",
         "to_jax",
+        "torch_rule",
     ]
     __all__ += ["settings", "verbose", "vjp", "vmap", "while_loop"]
     __all__ += named_products.__all__

@@ -198,8 +198,9 @@ class Compiled(Remade, Displayed):
         return self.code.cost
 
     def to_torch(self) -> Callable[..., Any]:
-        """The same function on PyTorch tensors (on the CPU), differentiable there: its backward pass is the adjoint,
-        compiled."""
+        """The same function on PyTorch tensors (on the CPU, whose memory is shared), differentiable there any number of
+        times: its backward pass is the adjoint, compiled. torch.compile runs it as it is, between what it compiles;
+        with fullgraph=True it says so."""
         from .torch_functions import on_tensors
 
         return on_tensors(self)

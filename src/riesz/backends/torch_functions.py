@@ -37,10 +37,14 @@ def on_tensors(compiled: Compiled) -> Callable[..., Any]:
             if leaves[i].device.type != "cpu":
                 given = f"a tensor on {leaves[i].device} was given: move it with .cpu()"
                 raise VectorError(f"{compiled.name} as a torch function runs on the CPU; {given}")
+            if leaves[i].dtype == torch.bfloat16:
+                advice = "NumPy has no such type; pass x.float() or x.double()"
+                raise VectorError(f"an argument of {compiled.name} is a tensor of torch.bfloat16: {advice}")
         return node(leaves, tree, tensors)
 
     function.__name__ = compiled.name
-    return function
+    # torch.compile would look into riesz itself
+    return torch.compiler.disable(function, reason=f"{compiled.name} is code that riesz compiled")
 
 
 class TensorFunction:
@@ -52,11 +56,9 @@ class TensorFunction:
 
     def __call__(self, leaves: list[Any], tree: Any, tensors: list[int]) -> Any:
         """The result, in its containers, as tensors that know where they come from."""
-        found: list[Any] = []
-        about = self, leaves, tree, tensors
-        rest = iter(self._autograd.apply(about, found, *[leaves[i] for i in tensors]))
-        values, form = found
-        return unflatten(form, [next(rest) if _is_array(v) else v for v in values])
+        call = TensorCall(self, leaves, tree, tensors)
+        rest = iter(self._autograd.apply(call, *[leaves[i] for i in tensors]))
+        return unflatten(call.form, [next(rest) if _is_array(v) else v for v in call.values])
 
     @cached_property
     def _autograd(self) -> Any:
@@ -64,23 +66,25 @@ class TensorFunction:
 
         class Run(torch.autograd.Function):
             @staticmethod
-            def forward(ctx: Any, about: tuple[Any, ...], found: list[Any], *xs: Any) -> Any:
-                node, leaves, tree, tensors = about
-                given = _put(leaves, tensors, [x.detach().numpy() for x in xs])
-                values, form = flatten(node.compiled(*unflatten(tree, given)))
-                found.extend([values, form])
-                ctx.save_for_backward(*xs)
-                ctx.about = *about, [_is_array(v) for v in values]
-                return tuple([_tensor(v) for v in values if _is_array(v)])
+            def forward(call: TensorCall, *xs: Any) -> Any:
+                given = _put(call.leaves, call.tensors, [x.detach().resolve_neg().numpy() for x in xs])
+                call.values, call.form = flatten(call.node.compiled(*unflatten(call.tree, given)))
+                return tuple([_tensor(v) for v in call.values if _is_array(v)])
+
+            @staticmethod
+            def setup_context(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:
+                ctx.call = inputs[0]
+                ctx.save_for_backward(*inputs[1:])
 
             @staticmethod
             def backward(ctx: Any, *cotangents: Any) -> Any:
-                node, leaves, tree, tensors, arrays = ctx.about
-                given = _put(leaves, tensors, ctx.saved_tensors)
-                needed = [i for i, need in zip(tensors, ctx.needs_input_grad[2:], strict=True) if need]
+                call = ctx.call
+                given = _put(call.leaves, call.tensors, ctx.saved_tensors)
+                needed = [i for i, need in zip(call.tensors, ctx.needs_input_grad[1:], strict=True) if need]
                 moving = tuple([i for i in needed if given[i].dtype.is_floating_point])
-                found = iter(node.adjoint(given, tree, moving, arrays, cotangents) if moving else ())
-                return None, None, *[next(found) if i in moving else None for i in tensors]
+                arrays = [_is_array(v) for v in call.values]
+                found = iter(call.node.adjoint(given, call.tree, moving, arrays, cotangents) if moving else ())
+                return None, *[next(found) if i in moving else None for i in call.tensors]
 
         return Run
 
@@ -94,6 +98,15 @@ class TensorFunction:
         tensors = [i for i, x in enumerate(leaves) if isinstance(x, torch.Tensor)]
         given, form = flatten((tuple([leaves[i] for i in tensors]), tuple(seeds)))
         return self._adjoints[key](given, form, list(range(len(given))))
+
+
+class TensorCall:
+    """One call: the function, the leaves and the tree of its arguments, which leaves are tensors, and its results."""
+
+    def __init__(self, node: TensorFunction, leaves: list[Any], tree: Any, tensors: list[int]) -> None:
+        self.node, self.leaves, self.tree, self.tensors = node, leaves, tree, tensors
+        self.values: list[Any] = []
+        self.form: Any = None
 
 
 def _adjoint(compiled: Compiled, leaves: list[Any], tree: Any, moving: tuple[int, ...], arrays: list[bool]) -> Compiled:

@@ -15,7 +15,7 @@ from typing import Any
 EXTRAS = {
     "numba": ("numba", "compiled loops"),
     "jax": ("jax", "arrays on the GPU, code inside jax.jit"),
-    "torch": ("torch", "g.to_torch()"),
+    "torch": ("torch", "rz.from_torch, g.to_torch()"),
     "plot": ("matplotlib", "L.spy() with Matplotlib"),
     "browser": ("playwright", "tests of the page in a browser"),
 }

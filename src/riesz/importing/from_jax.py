@@ -48,7 +48,7 @@ def from_jax(f: Any = None, /, *examples: Any) -> Any:
     source = JaxSource(f)
     if examples:
         source.jaxpr(*source.opened(examples, {})[1:])
-    function = TracedFunction(_written(source), name=getattr(f, "__name__", type(f).__name__))
+    function = TracedFunction(written(source), name=getattr(f, "__name__", type(f).__name__))
     return function
 
 
@@ -69,8 +69,8 @@ class JaxSource:
         kinds: list[Any] = []
         rest: list[Any] = []
         for x in leaves:
-            kind = _kind(x)
-            rest.append(_HERE if kind is not None else x)
+            kind = kind_of_leaf(x)
+            rest.append(HERE if kind is not None else x)
             if kind is not None:
                 arrays.append(x)
                 kinds.append(kind)
@@ -80,13 +80,13 @@ class JaxSource:
         """The jaxpr for such arguments, the tree of its results, and the reader of it."""
         import jax
 
-        key = (tuple(kinds), tree, tuple([x if x is _HERE else _static(x) for x in rest]))
+        key = (tuple(kinds), tree, tuple([x if x is HERE else static_key(x) for x in rest]))
         if key in self._jaxprs:
             return self._jaxprs[key]
 
         def flat(*arrays: Any) -> Any:
             given = iter(arrays)
-            args, named = jax.tree_util.tree_unflatten(tree, [next(given) if x is _HERE else x for x in rest])
+            args, named = jax.tree_util.tree_unflatten(tree, [next(given) if x is HERE else x for x in rest])
             return self.original(*args, **named)
 
         with precision(kinds):
@@ -106,18 +106,18 @@ class JaxSource:
         closed, out, reader = self.jaxpr(kinds, tree, rest)
         known = [(x, v) for x, v in zip(self.arrays.values(), values, strict=True)]
         with precision(kinds):
-            consts = [_standing(c, known) for c in closed.consts]
+            consts = [array_of(standing(c, known)) for c in closed.consts]
             given = [x if is_traced(x) else np.asarray(x, k[1]) for x, k in zip(arrays, kinds, strict=True)]
             found = reader.read(closed.jaxpr, consts, given)
         found = [x if is_traced(x) or np.ndim(x) else np.asarray(x)[()] for x in found]
         return jax.tree_util.tree_unflatten(out, found)
 
 
-_HERE = object()
+HERE = object()
 """Stands for an array among the leaves of arguments."""
 
 
-def _kind(x: Any) -> Any:
+def kind_of_leaf(x: Any) -> Any:
     """(shape, type, whether it is a Python float) of an array; None for other leaves."""
     if is_traced(x):
         return (tuple(x.shape), np.dtype(x.dtype), bool(type(x) is Traced and x.weak))
@@ -135,7 +135,8 @@ def _struct(shape: Any, dtype: Any, weak: bool) -> Any:
     return jax.ShapeDtypeStruct(shape, dtype, weak_type=weak)
 
 
-def _static(x: Any) -> Any:
+def static_key(x: Any) -> Any:
+    """What a leaf that is no array is known by."""
     try:
         hash(x)
     except TypeError:
@@ -143,8 +144,8 @@ def _static(x: Any) -> Any:
     return (type(x), x)
 
 
-def _standing(constant: Any, known: Sequence[tuple[Any, Any]]) -> Any:
-    """What stands for a constant of a jaxpr: the array that the function reads, if it is one of these."""
+def standing(constant: Any, known: Sequence[tuple[Any, Any]]) -> Any:
+    """What stands for a constant: the array that the function reads, if it is one of these."""
     for original, value in known:
         if constant is original:
             return value
@@ -153,10 +154,15 @@ def _standing(constant: Any, known: Sequence[tuple[Any, Any]]) -> Any:
         like = shape and shape == original.shape and dtype == original.dtype
         if like and np.array_equal(np.asarray(constant), np.asarray(original), equal_nan=True):
             return value
-    return array_of(constant)
+    return constant
 
 
-def named_arrays(f: Any) -> dict[str, Any]:
+def _is_float_array(x: Any) -> bool:
+    dtype = getattr(x, "dtype", None)
+    return isinstance(dtype, np.dtype) and dtype.kind == "f" and getattr(x, "shape", ()) != ()
+
+
+def named_arrays(f: Any, wanted: Callable[[Any], bool] = _is_float_array) -> dict[str, Any]:
     """The float arrays that a function reads by a name: closures, globals, attributes of its object, defaults."""
     found: dict[str, Any] = {}
     seen: set[int] = set()
@@ -168,16 +174,16 @@ def named_arrays(f: Any) -> dict[str, Any]:
         seen.add(id(g))
         if isinstance(g, functools.partial):
             stack += [g.func, *[x for x in (*g.args, *g.keywords.values()) if callable(x)]]
-            _note(found, g.keywords)
+            _note(found, g.keywords, wanted)
         elif isinstance(g, types.MethodType):
             stack.append(g.__func__)
-            _note(found, getattr(g.__self__, "__dict__", {}))
+            _note(found, getattr(g.__self__, "__dict__", {}), wanted)
         elif isinstance(g, types.FunctionType):
             names = mentioned(g.__code__)
             cells = g.__closure__ or ()
             inside = {k: c.cell_contents for k, c in zip(g.__code__.co_freevars, cells, strict=True) if _full(c)}
             space = inside | {k: g.__globals__[k] for k in names if k in g.__globals__}
-            _note(found, space)
+            _note(found, space, wanted)
             stack += [x for x in space.values() if isinstance(x, (types.FunctionType, functools.partial))]
             stack += [x.__wrapped__ for x in space.values() if callable(x) and hasattr(x, "__wrapped__")]
         elif hasattr(g, "__wrapped__"):
@@ -192,22 +198,22 @@ def _full(cell: Any) -> bool:
         return False
 
 
-def _note(found: dict[str, Any], space: Any) -> None:
+def _note(found: dict[str, Any], space: Any, wanted: Callable[[Any], bool]) -> None:
     for name, x in dict(space).items():
-        dtype = getattr(x, "dtype", None)
-        array = isinstance(dtype, np.dtype) and dtype.kind == "f" and getattr(x, "shape", ()) != ()
-        if array and name not in found and name.isidentifier() and not keyword.iskeyword(name):
+        if wanted(x) and name not in found and name.isidentifier() and not keyword.iskeyword(name):
             found[name] = x
 
 
-def _written(source: JaxSource) -> Callable[..., Any]:
-    """The function as Python sees it: its arguments by name, and its arrays as variables around it."""
+def written(source: Any, first: tuple[str, ...] = ()) -> Callable[..., Any]:
+    """The function as Python sees it: its arguments by name, `first` before them, and its arrays as variables around
+    it."""
     f = source.original
     while len(source.arrays) > 64:
         source.arrays.popitem()
     params = _parameters(f)
     names = list(source.arrays)
-    given = [f"{n}_" if n in source.arrays else n for n in params] if params is not None else None
+    given = [f"{n}_" if n in (*source.arrays, *first) else n for n in params] if params is not None else None
+    given = [*first, *given] if given is not None else None
     title = getattr(f, "__name__", "f")
     title = title if title.isidentifier() and not keyword.iskeyword(title) and title not in names else "f"
     head = "*args, **named" if given is None else ", ".join(given)

@@ -5,6 +5,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from .lax.lax_registry import REFUSED, load
 
 HEAD = """# What is known of JAX
@@ -19,10 +21,15 @@ JAX; primitives of jax.experimental.sparse are read as the code they stand for. 
 
 def page() -> str:
     """The page."""
-    lines = [HEAD, "| primitive | becomes |", "|---|---|"]
-    lines += [f"| `{name}` | {entry.what.replace('|', chr(92) + '|')} |" for name, entry in sorted(load().items())]
-    lines += ["", "Refused by name:", "", "| primitive | why |", "|---|---|"]
-    return "\n".join([*lines, *[f"| `{name}` | {why} |" for name, why in sorted(REFUSED.items())]]) + "\n"
+    return table(HEAD, "primitive", load(), REFUSED)
+
+
+def table(head: str, title: str, known: dict[str, Any], refused: dict[str, str]) -> str:
+    """A page with what each name becomes, and the names that are refused."""
+    lines = [head, f"| {title} | becomes |", "|---|---|"]
+    lines += [f"| `{name}` | {entry.what.replace('|', chr(92) + '|')} |" for name, entry in sorted(known.items())]
+    lines += ["", "Refused by name:", "", f"| {title} | why |", "|---|---|"]
+    return "\n".join([*lines, *[f"| `{name}` | {why} |" for name, why in sorted(refused.items())]]) + "\n"
 
 
 if __name__ == "__main__":

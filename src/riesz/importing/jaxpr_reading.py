@@ -147,7 +147,7 @@ class JaxprReader:
         if keys and len(e.outvars) == 1:
             return [_between_whole_numbers(e, args)]
         if entry is None:
-            return [_typed(x, v.aval) for x, v in zip(self._unknown(e, args), e.outvars, strict=True)]
+            return [typed(x, v.aval) for x, v in zip(self._unknown(e, args), e.outvars, strict=True)]
         try:
             found = entry.rule(self, e, *args)
         except TraceError as problem:
@@ -156,7 +156,7 @@ class JaxprReader:
                 raise TraceError(said.replace(INSIDE, line)) from None
             raise problem if " of JAX's" in said else TraceError(f"{said}; in {name} of JAX's at {line}") from None
         found = list(found) if e.primitive.multiple_results else [found]
-        return [_typed(x, v.aval) for x, v in zip(found, e.outvars, strict=True)]
+        return [typed(x, v.aval) for x, v in zip(found, e.outvars, strict=True)]
 
     def _unknown(self, e: Any, args: list[Any]) -> list[Any]:
         """A primitive without a rule: between whole numbers JAX computes it; others are refused."""
@@ -197,7 +197,7 @@ def bound(e: Any, args: Sequence[Any]) -> Any:
     return e.primitive.bind(*functions, *given, **params)
 
 
-def _typed(x: Any, aval: Any) -> Any:
+def typed(x: Any, aval: Any) -> Any:
     """A result in the type that JAX gives it."""
     if type(x) is Traced:
         dtype = np.dtype(aval.dtype)

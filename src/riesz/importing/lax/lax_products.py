@@ -49,11 +49,27 @@ def _convolution(reader: Any, e: Any, x: Any, w: Any) -> Any:
     p = e.params
     dims, groups, batches = p["dimension_numbers"], p["feature_group_count"], p["batch_group_count"]
     x, w = np.transpose(x, dims.lhs_spec), np.transpose(w, dims.rhs_spec)
+    y = convolved(x, w, p["window_strides"], p["padding"], p["lhs_dilation"], p["rhs_dilation"], groups, batches)
+    order = np.argsort(dims.out_spec).tolist()
+    return y if order == list(range(len(order))) else np.transpose(y, order)
+
+
+def convolved(
+    x: Any,
+    w: Any,
+    strides: Sequence[int],
+    padding: Sequence[tuple[int, int]],
+    gaps: Sequence[int],
+    dilations: Sequence[int],
+    groups: int = 1,
+    batches: int = 1,
+) -> Any:
+    """The convolution of x[n, c, …] with w[o, c, …]; `gaps` spread the elements of x, `dilations` those of w."""
     config = [(0, 0, 0)] * 2
-    config += [(low, high, d - 1) for (low, high), d in zip(p["padding"], p["lhs_dilation"], strict=True)]
+    config += [(low, high, d - 1) for (low, high), d in zip(padding, gaps, strict=True)]
     x = padded(x, np.zeros((), x.dtype), config)
     sizes, spatial = w.shape[2:], tuple(range(2, x.ndim))
-    found = opened(x, spatial, sizes, p["window_strides"], p["rhs_dilation"])  # n c o… k…
+    found = opened(x, spatial, sizes, strides, dilations)  # n c o… k…
     n, c, outs = x.shape[0], x.shape[1], found.shape[2 : 2 + len(sizes)]
     o, i, a, b = w.shape[0], w.shape[1], "pqrst"[: len(sizes)], "uvwxy"[: len(sizes)]
     if batches > 1:
@@ -66,9 +82,7 @@ def _convolution(reader: Any, e: Any, x: Any, w: Any) -> Any:
         y = np.einsum(f"ngc{a}{b},goc{b}->ngo{a}", found, np.reshape(w, (groups, o // groups, i, *sizes)))
     else:
         y = np.einsum(f"nc{a}{b},oc{b}->no{a}", found, w)
-    order = np.argsort(dims.out_spec).tolist()
-    y = np.reshape(y, (n, o, *outs)) if y.ndim > 2 + len(sizes) else y
-    return y if order == list(range(len(order))) else np.transpose(y, order)
+    return np.reshape(y, (n, o, *outs)) if y.ndim > 2 + len(sizes) else y
 
 
 def opened(x: Any, axes: Sequence[int], sizes: Sequence[int], strides: Sequence[int], dilations: Sequence[int]) -> Any:

@@ -1,0 +1,1 @@
+"""PyTorch's operations in NumPy code."""
