@@ -172,6 +172,17 @@ def rows_at(x):
 
 
 @program
+def columns_at(x):
+    a, b, i = np.zeros((5, 5)), np.ones((2, 5, 3)), np.argsort(x)
+    a[:, i] = np.outer(x, A)
+    a[1:3, i[:2]] += x[:2]
+    b[:, i] = x[:, None]
+    b[0, 1:, i[0] % 3] *= x[1:]
+    b[:, i, 1] = np.stack([x, A])
+    return a, b
+
+
+@program
 def elements_of_an_array_outside(x):
     return A[np.argmax(x)] * x + A[np.argsort(x)] * A[np.floor(x).astype(int)]
 

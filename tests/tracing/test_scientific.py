@@ -83,6 +83,9 @@ cases(
     np.polydiv(x, [2.0, 1.0])[0]; np.polydiv([2.0, 1.0, 0.5, 0.3, 0.1], x)[0]; np.poly(x); np.vander(x, 3);
     np.vander(x, 3, increasing=True); np.unwrap(6 * x); np.unwrap(6 * x, period=4.0); np.vectorize(lambda t: t * np.sin(t))(x);
     np.vectorize(lambda t: t * t, otypes=[float])(np.outer(x[:0], x)); np.vectorize(lambda t: (t, t * t), otypes="dd")(x)[1];
+    np.vectorize(lambda a, b: a @ b, signature="(m, n),(n)->(m)")(np.multiply.outer(x, np.outer(x[:2], x)), x);
+    np.vectorize(lambda a, k: (np.sum(a**2), a[::k]), signature="(n),()->(),(k)", otypes="dd")(np.outer(x, x), 2)[1];
+    np.vectorize(lambda a: a[0] * a, signature="(n)->(n)", otypes="d")(np.outer(x[:0], x)); np.vectorize(otypes="d")(np.sin)(x);
     square(x); square(x + 3.0, p=1.5); np.apply_along_axis(lambda r: np.cumsum(r) * r[0], 0, np.outer(x, x));
     np.apply_along_axis(np.sum, 1, np.outer(x, x)); np.apply_over_axes(np.sum, np.outer(x, x), [0, 1]);
     np.polyfit(np.arange(4.0), x, 2); np.polyfit(x, np.arange(4.0), 1); np.polyfit(np.arange(4.0), x, 1, w=[1.0, 2.0, 1.0, 0.5]);
@@ -407,3 +410,20 @@ def test_scipys_objects_stay_as_they_are() -> None:
         return dist.logpmf(3, p)
 
     np.testing.assert_allclose(rz.grad(f)(0.3), 1 / 0.3 - 2 / 0.7)
+
+
+@pytest.mark.parametrize(
+    ("signature", "of", "said"),
+    [
+        ("(n),(n)->()", lambda f, x: f(x), "wrong number of positional arguments"),
+        ("(n),(n)->()", lambda f, x: f(x, x[1:]), "inconsistent size for core dimension 'n'"),
+        ("(n,n),(n)->()", lambda f, x: f(x, x), "does not have enough"),
+        ("(n),(n)->(n)", lambda f, x: f(x, x), "does not have enough"),
+        ("(n),(n)->(),()", lambda f, x: f(x, x), "wrong number of outputs"),
+        ("(n)(n)", lambda f, x: f(x, x), "signature"),
+    ],
+)
+def test_signatures_that_do_not_fit(signature, of, said):
+    for run in (lambda g, x: g(x), lambda g, x: rz.function(g)(x)):
+        with pytest.raises((TypeError, ValueError), match=said):
+            run(lambda x: of(np.vectorize(lambda a, b: a @ b, signature=signature), x), n(3))

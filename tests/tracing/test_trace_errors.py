@@ -522,3 +522,39 @@ def test_the_function_that_converts_is_named():
     signal = pytest.importorskip("scipy.signal")
     with pytest.raises(rz.TraceError, match=r"scipy\.signal\.czt converts its arguments"):
         rz.function(lambda x: np.abs(signal.czt(x)))(X)
+
+
+def test_compiled_functions_that_convert_are_named():
+    optimize = pytest.importorskip("scipy.optimize")
+    spatial = pytest.importorskip("scipy.spatial")
+    assign = optimize.linear_sum_assignment
+    named = {
+        "scipy.optimize.linear_sum_assignment": lambda x: np.sum(
+            optimize.linear_sum_assignment(
+                np.outer(x, x),
+            )
+        ),
+        "assign": lambda x: np.sum(x) + assign(np.outer(x, x))[0][0],
+        "scipy.spatial.cKDTree": lambda x: spatial.cKDTree(np.outer(x, x)).query(x)[0],
+    }
+    for name, f in named.items():
+        with pytest.raises(rz.TraceError, match=rf"^{name} converts its arguments.* \(at test_trace_errors.py:"):
+            rz.function(f)(X)
+    with pytest.raises(rz.TraceError, match=r"^scipy.optimize.linear_sum_assignment converts .* complex"):
+        rz.function(lambda x: optimize.linear_sum_assignment(np.outer(x, x) * 1j)[0])(X)
+
+
+@pytest.mark.parametrize(("library", "called", "way"), [("jax.numpy", "sin", "rz.from_jax"), ("torch", "sin", "NumPy")])
+def test_functions_of_other_libraries_are_named(library, called, way):
+    pytest.importorskip(library)
+    import importlib
+
+    theirs = importlib.import_module(library)
+    said = rf"^{library}.{called} cannot compute with a traced array.*{way}.*\(at test_trace_errors.py:\d+, in <lambda>"
+    with pytest.raises(rz.TraceError, match=said):
+        rz.grad(lambda x: np.sum(theirs.sin(x)))(X)
+
+
+def test_spaces_are_no_points():
+    with pytest.raises(rz.VectorError, match=r"write np.ones\(3\), or rz.derive\(f, rz.R \*\* 3\)"):
+        rz.grad(np.sum)(rz.R**3)

@@ -456,6 +456,8 @@ def hint(value: Any) -> str:
     given = cast(Any, value)
     if hasattr(cast(Any, type(given)), "home"):
         return ""
+    if type(given).__module__ == f"{__package__}.space":
+        return "; a space has no point: write np.ones(3), or rz.derive(f, rz.R ** 3)"
     if hasattr(given, "to_numpy"):
         return "; write x.to_numpy()"
     one = hasattr(given, "__float__") and not isinstance(given, float) and getattr(given, "size", 1) == 1

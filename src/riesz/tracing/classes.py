@@ -9,8 +9,9 @@ from typing import Any, cast
 
 import numpy as np
 
-from .mistakes import OTHERS, outside
+from .mistakes import outside
 from .operators import Operators
+from .registry import OTHERS
 from .trace import refuse
 
 # Note [Class]: a function may ask what it was given (isinstance, match, singledispatch, np.isscalar) and must hear what

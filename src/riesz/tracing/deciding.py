@@ -22,9 +22,10 @@ def decided(x: Any) -> bool:
     except LookupError:
         raise refuse(
             "the truth of a traced value decides here, but its number is not known: the function is traced for all "
-            "points at once, or this is the body of a loop or a branch. To choose between numbers write "
-            "np.where(c, a, b); min() and max() of traced numbers are np.minimum and np.maximum; an argument that only "
-            f"steers can be made static: rz.function(f, static_argnums=…). {_advice()}"
+            "points at once (rz.compile(f) without arguments decides at each call), or this is the body of a loop or "
+            "a branch. To choose between numbers write np.where(c, a, b); min() and max() of traced numbers are "
+            "np.minimum and np.maximum; an argument that only steers can be made static: rz.function(f, "
+            f"static_argnums=…). {_advice()}"
         ) from None
 
 

@@ -4,6 +4,7 @@ numbers of the same shapes."""
 from __future__ import annotations
 
 import math
+import os
 from collections.abc import Callable
 from typing import Any, NoReturn, cast
 
@@ -11,6 +12,7 @@ import numpy as np
 
 from ..errors import RieszError, TraceError
 from ..runtime import tuning
+from .registry import STRANGERS
 from .trace import converter, refuse
 
 
@@ -45,17 +47,27 @@ def explained(problem: Exception, function: Any, args: Any, named: Any, name: st
 
 def foreign(problem: Exception, name: str) -> Exception | None:
     """What to say where another library stumbled over a traced array, and where plain Python has another word."""
-    theirs = type(problem).__module__.split(".")[0] in OTHERS
     if isinstance(problem, RieszError):
         return None
-    from traceback import walk_tb  # slow to import
-
-    frames = [frame for frame, _ in walk_tb(problem.__traceback__)]
+    steps, step = [], problem.__traceback__
+    while step is not None:
+        steps.append(step)
+        step = step.tb_next
+    frames = [step.tb_frame for step in steps]
     rooms = [frame.f_globals.get("__name__", "").split(".") for frame in frames]
     said = "it never ends" if isinstance(problem, RecursionError) else (str(problem).splitlines() or [""])[0]
-    room = next((r[0] for r in reversed(rooms) if r[0] in OTHERS), None)
+    room = next((r[0] for r in reversed(rooms) if r[0] in STRANGERS), None)
+    theirs, called = type(problem).__module__.split(".")[0] in STRANGERS, ""
+    mine = [step for step, r in zip(steps, rooms, strict=True) if r[0] not in ("riesz", "numpy", "scipy", *STRANGERS)]
+    if mine:
+        from .call_sites import called_at
+
+        called, library = called_at(mine[-1].tb_frame, mine[-1].tb_lasti)
+        if library in STRANGERS:  # compiled code has no frame
+            room, theirs = library, True
     if room is not None and (theirs or "Traced" in str(problem) or isinstance(problem, RecursionError)):
-        return TraceError(f"{outside(room, said)} (in {name})")
+        at = f"at {os.path.basename(mine[-1].tb_frame.f_code.co_filename)}:{mine[-1].tb_lineno}, " if mine else ""
+        return TraceError(f"{outside(room, said, called)} ({at}in {name})")
     last = [f for f, r in zip(frames[-2:], rooms[-2:], strict=True) if r[0] != "riesz"]  # ours may ask with numbers
     compiled = rooms[-1][0] in ("scipy", "numpy") and any([_any(dict(f.f_locals), _traced) for f in last])
     attribute = compiled and isinstance(problem, AttributeError)
@@ -72,16 +84,12 @@ def foreign(problem: Exception, name: str) -> Exception | None:
     return None
 
 
-def outside(room: str, said: str) -> str:
+def outside(room: str, said: str, called: str = "") -> str:
     """The sentence for a library that knows numbers only."""
-    return (
-        f"{room} cannot compute with a traced array ({said}); take the numbers out of its object first, as "
-        "s.to_numpy() does, and use NumPy's functions and operators on them"
-    )
-
-
-_NAMES = "pandas polars pyarrow xarray sympy mpmath torch tensorflow dask networkx statsmodels sklearn"
-OTHERS = set(_NAMES.split())
+    way = "take the numbers out of its object first, as s.to_numpy() does, and use NumPy's functions on them"
+    if room == "jax":
+        way = "use NumPy's functions, or give a function of JAX to rz.from_jax(f, x)"
+    return f"{called or room} cannot compute with a traced array ({said}); {way}"
 
 
 def _not_numpys(x: Any) -> bool:

@@ -138,6 +138,12 @@ def answers_called(*functions: Any, what: str, rule: str) -> Callable[[Any], Any
     return enter
 
 
+_NAMES = "pandas polars pyarrow xarray sympy mpmath torch tensorflow dask networkx statsmodels sklearn"
+OTHERS = set(_NAMES.split())
+"""Libraries that know numbers only."""
+STRANGERS = OTHERS | {"jax"}
+
+
 def public_name(function: Any) -> str:
     """What users call a function of NumPy's or SciPy's: np.sum, np.linalg.solve, scipy.special.erf, norm.logpdf."""
     whose = getattr(function, "__self__", None)

@@ -16,7 +16,7 @@ from ..programs.program import INPUT, Program, applied
 from ..relations.base import freeze, frozen
 from ..runtime import tuning
 from ..spaces.formal_vectors import dense
-from .registry import public_name
+from .registry import STRANGERS, public_name
 from .surroundings.contents import equal
 from .surroundings.outside import OUTSIDE, Outside
 
@@ -212,11 +212,11 @@ def forgive(before: tuple[Trace | None, int]) -> None:
 
 
 def _users() -> tuple[Any, Any]:
-    """The frame of the user's code, and the function of NumPy's or SciPy's that it called: itself where riesz answers
+    """The frame of the user's code, and the function of a library's that it called: itself where riesz answers
     for it, else the frame it runs in; or None."""
     here = os.path.dirname(os.path.dirname(__file__))
-    loaded = [sys.modules[name] for name in ("numpy", "scipy") if name in sys.modules]
-    homes = tuple([os.path.dirname(module.__file__ or "") + os.sep for module in loaded])
+    loaded = [sys.modules[name] for name in ("numpy", "scipy", *STRANGERS) if name in sys.modules]
+    homes = tuple([os.path.dirname(module.__file__) + os.sep for module in loaded if module.__file__])
     frame, called = sys._getframe(1), None  # pyright: ignore[reportPrivateUsage]
     while frame.f_back is not None:
         file = frame.f_code.co_filename
@@ -270,6 +270,16 @@ def library_function() -> str:
         return public_name(called)
     words = [word for word in called.f_globals.get("__name__", "").split(".") if word[0] != "_"]
     return ".".join([*words, called.f_code.co_qualname.removesuffix(".__init__")])
+
+
+def converting() -> str:
+    """The name of the function that wants plain numbers: of compiled code there is no frame, but the user's line."""
+    if (found := library_function()) and "<locals>" not in found:
+        return found
+    from .call_sites import called_at
+
+    frame = user_frame()
+    return called_at(frame, frame.f_lasti)[0] or found
 
 
 def converter() -> str:

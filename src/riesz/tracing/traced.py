@@ -47,7 +47,7 @@ from .sharing import (
 )
 from .surroundings.outside import PLAIN
 from .surroundings.watching import Standing
-from .trace import Trace, inmost, leaked, library_function, refuse
+from .trace import Trace, converting, inmost, leaked, refuse
 from .trace import current_level as current_level
 
 Shape = tuple[int, ...]
@@ -146,7 +146,7 @@ class Traced(ChangesItself, ArrayMethods, Described, Operators, metaclass=Kind):
         if dtype is not None and np.dtype(dtype).kind == "c":
             raise refuse("traced numbers cannot be written into a complex array; build it from them: z = x + 1j * y")
         astype = "" if dtype is None else f"For another type write x.astype(np.{np.dtype(dtype).name}). "
-        called = library_function()
+        called = converting()
         said = f"{called} converts its arguments, which are traced: a" if called else "a"
         raise refuse(
             f"{said} traced array of shape {self.shape} cannot become a plain NumPy array: its numbers are not "

@@ -21,8 +21,7 @@ from typing import Any, cast
 
 import numpy as np
 
-from ...tracing.mistakes import OTHERS
-from ...tracing.registry import FUNCTIONS, PARTS
+from ...tracing.registry import FUNCTIONS, OTHERS, PARTS
 from ...tracing.rules.elementwise import full
 from ...tracing.rules.scientific.stand_ins import counterpart, loaded, of_libraries
 from ...tracing.surroundings.watching import Cell, Standing, held, mentioned, reached, spoken, users

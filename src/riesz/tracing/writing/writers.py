@@ -56,6 +56,8 @@ def _assign_computed(x: Any, key: Any, value: Any) -> None:
             axis = len([part for part in k[: at[0]] if isinstance(part, slice)])
             if axis and k[at[0]].dtype.kind == "b":
                 value = _moved(value, k[at[0]], axis, view.shape)
+            elif axis and k[at[0]].ndim:  # the axis of the value is not in front
+                return put_places(x, places_in(x, k), value)
             return _assign_computed(np.moveaxis(view, axis, 0), k[at[0]], value)
     now = settled(x)
     if type(k) is Traced and k.dtype.kind == "b":

@@ -25,7 +25,7 @@ from ...registry import COMPLEX, by_name
 from ...sharing import VIEWS, rooted
 from ...surroundings.outside import note
 from ...surroundings.watching import Standing
-from ...trace import refuse
+from ...trace import converting, refuse
 from ...traced import (
     FLOAT,
     TRACED,
@@ -140,8 +140,9 @@ class ComplexTraced(ArrayMethods, Described, metaclass=Kind):
     def __array__(self, dtype: Any = None, copy: Any = None) -> Any:
         if (closed := closed_for(self, sys._getframe(1))) is not None:  # pyright: ignore[reportPrivateUsage]
             return closed
+        said = f"{called} converts its arguments, which are traced: a" if (called := converting()) else "a"
         raise refuse(
-            f"a complex traced array of shape {self.shape} cannot become a plain NumPy array: its numbers are not "
+            f"{said} complex traced array of shape {self.shape} cannot become a plain NumPy array: its numbers are not "
             "known yet. Functions that convert their arguments need real and imaginary part, z.real and z.imag, one by "
             "one"
         )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any, cast
 
 import numpy as np
@@ -161,17 +162,18 @@ def apply_over_axes(func: Any, a: Any, axes: Any) -> Any:
 
 
 class Vectorized:
-    """As np.vectorize: a function of numbers called at every index."""
+    """As np.vectorize: a function called at every index, with numbers or the axes that the signature says."""
 
     def __init__(
         self,
-        pyfunc: Any,
+        pyfunc: Any = None,
         otypes: Any = None,
         doc: Any = None,
         excluded: Any = None,
         cache: bool = False,
         signature: Any = None,
     ) -> None:
+        np.vectorize(signature=signature)  # NumPy's own error for a text that is no signature
         self.pyfunc, self.excluded, self.signature = pyfunc, set[Any](excluded or ()), signature
         self.otypes = None if otypes is None else [np.dtype(kind) for kind in otypes]
 
@@ -181,18 +183,31 @@ class Vectorized:
         return cls(given.pyfunc, given.otypes, excluded=given.excluded, signature=given.signature)
 
     def __call__(self, *args: Any, **named: Any) -> Any:
-        if self.signature is not None:
-            raise refuse("np.vectorize with a signature is not known to riesz for traced arrays; write rz.vmap")
+        if self.pyfunc is None:  # a decorator
+            self.pyfunc = args[0]
+            return self
         moving = [i for i in range(len(args)) if i not in self.excluded]
         by_name = [k for k in named if k not in self.excluded]
         arrays = [as_array(args[i]) for i in moving] + [as_array(named[k]) for k in by_name]
-        shape = np.broadcast_shapes(*[np.shape(x) for x in arrays])
-        flat = [np.ravel(np.broadcast_to(x, shape)) for x in arrays]
+        inner, outer = self._axes(len(arrays))
+        sizes: dict[str, int] = {}
+        cores = [_core(x, names, sizes) for x, names in zip(arrays, inner, strict=True)]
+        loops = [np.shape(x)[: np.ndim(x) - len(core)] for x, core in zip(arrays, cores, strict=True)]
+        shape = np.broadcast_shapes(*loops)
         count = int(np.prod(shape))
+        flat = [
+            np.reshape(np.broadcast_to(x, (*shape, *core)), (count, *core))
+            for x, core in zip(arrays, cores, strict=True)
+        ]
         if not count and self.otypes is None:
             raise ValueError("cannot call `vectorize` on size 0 inputs unless `otypes` is set")
+        if not count and any([name not in sizes for names in outer or () for name in names]):
+            new = "a signature including new output dimensions"
+            raise ValueError(f"cannot call `vectorize` with {new} on size 0 inputs")
         if not count:
-            empty: Any = [np.zeros(shape, kind) for kind in cast(Any, self.otypes)]
+            kinds = cast(Any, self.otypes)
+            ends = [[sizes[name] for name in names] for names in outer or [()] * len(kinds)]
+            empty: Any = [np.zeros((*shape, *end), kind) for end, kind in zip(ends, kinds, strict=False)]
             return tuple(empty) if len(empty) > 1 else empty[0]
         found: list[Any] = []
         for n in range(count):
@@ -202,9 +217,40 @@ class Vectorized:
             found.append(self.pyfunc(*given, **{**named, **dict(zip(by_name, values[len(moving) :], strict=True))}))
         several = isinstance(found[0], tuple)
         parts = [list(part) for part in zip(*found, strict=True)] if several else [found]
+        outer = [()] * len(parts) if outer is None else outer
+        if len(outer) != len(parts):
+            raise ValueError(f"wrong number of outputs from pyfunc: expected {len(outer)}, got {len(parts)}")
         kinds = self.otypes or [None] * len(parts)
-        results = [_shaped(part, shape, kind) for part, kind in zip(parts, kinds, strict=True)]
+        results = [
+            _shaped(part, (*shape, *_core(part[0], names, sizes, True)), kind)
+            for part, names, kind in zip(parts, outer, kinds, strict=True)
+        ]
         return tuple(results) if several else results[0]
+
+    def _axes(self, count: int) -> tuple[list[list[str]], list[list[str]] | None]:
+        """The names of the axes of what is called, and of its results, if the signature says them."""
+        if self.signature is None:
+            return [[]] * count, None
+        said = [
+            [[*filter(None, part.split(","))] for part in re.findall(r"\((.*?)\)", side)]
+            for side in re.sub(r"\s", "", self.signature).split("->")
+        ]
+        if len(said[0]) != count:
+            raise TypeError(f"wrong number of positional arguments: expected {len(said[0])}, got {count}")
+        return said[0], said[1]
+
+
+def _core(x: Any, names: list[str], sizes: dict[str, int], whole: bool = False) -> tuple[int, ...]:
+    """The last axes of x, which have names, or all of them; each name has one size."""
+    shape = np.shape(x)
+    if len(shape) < len(names) or (whole and len(shape) > len(names)):
+        due = f"dimensions for all core dimensions {tuple(names)}"
+        raise ValueError(f"{len(shape)}-dimensional argument does not have enough {due}")
+    core = shape[len(shape) - len(names) :]
+    for name, size in zip(names, core, strict=True):
+        if sizes.setdefault(name, size) != size:
+            raise ValueError(f"inconsistent size for core dimension {name!r}: {size} vs {sizes[name]}")
+    return core
 
 
 def _shaped(found: list[Any], shape: tuple[int, ...], kind: Any) -> Any:
