@@ -66,7 +66,7 @@ class CodeWriter:
         if known is None:
             elsewhere = "code('numpy') has the most functions"
             raise ExpressionError(f"{name} has no counterpart in {self.dialect.name}; {elsewhere}")
-        for module in ("scipy.linalg", "scipy.special", "jax.scipy.linalg"):
+        for module in ("scipy.linalg", "scipy.special", "jax.scipy.linalg", "jax.scipy.special"):
             self.used |= {f"import {module}"} if known.startswith(f"{module}.") else set()
         if "{0}" in known:
             return known.format(*args, like=self.like), TIMES if " / " in known else ATOM
