@@ -413,7 +413,7 @@ class WrittenForm:
         arguments = [*self.arguments, *self.vectors, *[name for name, _ in self.given()]]
         heads = [t for _, t in self._chosen(argument)]
         formula = self.text(UNICODE, argument)
-        given = Definitions(self.where, self.chosen, self.decompositions)
+        given = Definitions(self.where, self.chosen, self.decompositions, self.reader.selections.indices)
         return function_code(target, self.kind, arguments, heads, given, formula, ids)
 
 

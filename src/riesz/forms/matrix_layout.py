@@ -15,6 +15,7 @@ from .elimination import Elimination
 from .exact_numbers import ONE, Number
 from .expression_trees import Tree, Trees
 from .laws.form_laws import components
+from .laws.selection_laws import lists_of_places
 from .polynomials import MANY, Algebra, Atom, Labels, Monomial, Polynomial, Power, Unreadable
 
 WORK = 3000
@@ -46,6 +47,7 @@ class Layout:
         if known is not None:
             return known
         candidates, makers = [x], [self.algebra.multiplied_out, self._with_one_of_two, self._over_one_denominator]
+        makers += [lambda y: lists_of_places(self.algebra, y)] if self.algebra.units else []
         self._work += sum([1 + len(p.factors) for p in x.products])
         for make in makers if self._work < WORK else []:
             for y in list(candidates):

@@ -233,6 +233,34 @@ def neighbours(algebra: Algebra, shape: Labels, products: list[Monomial]) -> Pol
     return None
 
 
+def lists_of_places(algebra: Algebra, x: Polynomial) -> Polynomial:
+    """Σ t(eᵢ, eⱼ) over a list of pairs i, j, as of the edges of a graph: the same with the rows of I[i] and I[j]."""
+    while len(algebra.units) > 2:
+        groups: dict[Any, dict[Labels, tuple[int, tuple[Atom, ...]]]] = {}
+        for m in _alike(algebra, list(x.products), 3):
+            p = x.products[m]
+            atoms = _units(algebra, p)
+            for order in permutations(atoms) if 0 < len(atoms) <= TOGETHER else ():
+                places = tuple([algebra.units[a.name] for a in order])
+                stand_ins = {a: algebra.array(f"·{k}", (2, *a.shape)) for k, a in enumerate(order)}
+                each = _each(algebra, x.shape, p, stand_ins)
+                if each is not None:
+                    groups.setdefault((each, p.scale), {})[places] = m, order
+        several = [found for found in groups.values() if len({m for m, _ in found.values()}) == len(found) > 2]
+        if not several:
+            break
+        members = max(several, key=len)
+        m, order = next(iter(members.values()))
+        p, lists = x.products[m], np.array(sorted(members, key=sorted)).T  # one order of edges, from either end
+        rows = {a: algebra.selected.rows(i, a.shape[0]) for a, i in zip(order, lists, strict=True)}
+        each = _each(algebra, x.shape, p, rows)
+        if each is None:
+            break
+        taken = {m for m, _ in members.values()}
+        x = _summed(algebra, x.shape, [q for i, q in enumerate(x.products) if i not in taken], p.scale, each)
+    return x
+
+
 def _run(scales: dict[int, Any]) -> list[int]:
     """The longest run of places, at least three, whose terms are left alike when the number of the first is taken from
     all of them: 1, 101, 101, 100 is three times 1, then three times 100."""
