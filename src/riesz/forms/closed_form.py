@@ -239,13 +239,14 @@ class WrittenForm:
         told = [name for name, known in facts.items() if known & {"symmetric", "diagonal"} and name not in outside]
         self.symmetric = told
         for name, value in outside.items():
-            told = ("symmetric", "stochastic") if np.ndim(value) else ("positive",)
+            told = ("symmetric", "stochastic", "lower", "upper", "mask") if np.ndim(value) else ("positive",)
             seen = [fact for fact in told if holds(fact, np.asarray(value))]
             facts.setdefault(name, set()).update(seen)
         having = lambda fact: {name for name, known in facts.items() if fact in known}  # noqa: E731
         self.algebra.stochastic |= having("stochastic")
         self.algebra.orthogonal |= having("orthogonal")
         self.algebra.positive |= having("positive")
+        self.algebra.masks |= having("mask")
         self.algebra.triangular |= {name: half for half in ("lower", "upper") for name in having(half)}
         symmetric = having("symmetric") | having("diagonal")
         found: list[Polynomial] = []
@@ -320,18 +321,17 @@ class WrittenForm:
         at, named = self.function.at, self.function.locals
         if not named:
             return []
-        found: list[tuple[str, Polynomial]] = []
-        program = at.program()
+        program, count = at.program(), len(self.reader.parts)
         try:
             small = program.prune(program.inputs, [program.outputs[k] for k in named.values()])
-            reader = Reader(self.algebra, self.reader.known, self.function.names)
-            forms = reader.read(without_guards(small), self._inputs())
+            forms = self._read(small, self._inputs())
         except Unreadable:
             return []
-        for name, x in zip(named, forms, strict=True):
-            if not reader.selections.chosen and not reader.parts and name not in self.reader.taken | RESERVED:
-                found.append((name, x))
-        return found
+        finally:
+            cut = len(self.reader.parts) > count
+            del self.reader.parts[count:]
+        names = zip(named, forms, strict=True)
+        return [] if cut else [(name, x) for name, x in names if name not in self.reader.taken | RESERVED]
 
     def _locals(self) -> dict[int, str]:
         """The user's own names for parts, by the trees of these."""
@@ -413,7 +413,7 @@ class WrittenForm:
         arguments = [*self.arguments, *self.vectors, *[name for name, _ in self.given()]]
         heads = [t for _, t in self._chosen(argument)]
         formula = self.text(UNICODE, argument)
-        given = Definitions(self.where, self.chosen, self.decompositions)
+        given = Definitions(self.where, self.chosen, self.decompositions, self.reader.selections.indices)
         return function_code(target, self.kind, arguments, heads, given, formula, ids)
 
 

@@ -66,7 +66,7 @@ class CodeWriter:
         if known is None:
             elsewhere = "code('numpy') has the most functions"
             raise ExpressionError(f"{name} has no counterpart in {self.dialect.name}; {elsewhere}")
-        for module in ("scipy.linalg", "scipy.special", "jax.scipy.linalg"):
+        for module in ("scipy.linalg", "scipy.special", "jax.scipy.linalg", "jax.scipy.special"):
             self.used |= {f"import {module}"} if known.startswith(f"{module}.") else set()
         if "{0}" in known:
             return known.format(*args, like=self.like), TIMES if " / " in known else ATOM
@@ -293,6 +293,7 @@ class Definitions:
     where: Sequence[tuple[str, Tree]]
     chosen: dict[str, Selected]
     decompositions: Sequence[Decomposition]
+    places: dict[str, Any]  # index arrays by name
 
 
 def function_code(
@@ -370,8 +371,10 @@ def _text(dialect: Dialect, arguments: Sequence[str], heads: Sequence[Tree], giv
     """A text for `rz.function`: names for parts are put in their places, and matrices that select rows are listed."""
     if given.decompositions:
         raise ExpressionError("eigenvectors are not written as text; code('numpy') has them")
-    if any([rows.isidentifier() for selected in given.chosen.values() for _, rows in selected.parts]):
-        raise ExpressionError("rows by the name of an index array are not written as text; code('numpy') has them")
-    selected = {name: sum([k * np.eye(n)[_index(r)] for k, r in parts]) for name, (n, parts) in given.chosen.items()}
+    places = {r: given.places.get(r) for _, parts in given.chosen.values() for _, r in parts if r.isidentifier()}
+    selected = {
+        name: sum([k * np.eye(n)[places[r] if r in places else _index(r)] for k, r in parts])
+        for name, (n, parts) in given.chosen.items()
+    }
     results = [CodeWriter(dialect, {}, selected, ids).expression(t) for t in heads]
     return f"{', '.join(arguments)} -> {', '.join(results)}"

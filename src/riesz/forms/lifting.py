@@ -26,6 +26,8 @@ from ..tracing.traced import Traced
 
 LISTED = 32
 """Lists of more entries keep their values."""
+NUMBERS = 512
+"""Lists of more numbers do."""
 _ASSUMED: ContextVar[list[tuple[Any, tuple[str, ...]]] | None] = ContextVar("assumed", default=None)
 FACTS: dict[str, Callable[[Any], tuple[Any, Any]]] = {
     "symmetric": lambda a: (a, a.T),
@@ -35,13 +37,15 @@ FACTS: dict[str, Callable[[Any], tuple[Any, Any]]] = {
     "lower": lambda a: (a, np.tril(a)),
     "upper": lambda a: (a, np.triu(a)),
     "positive": lambda a: (np.sign(a), np.ones(np.shape(a))),
+    "mask": lambda a: (a, np.where(a == 0, 0.0, 1.0)),
 }
-"""What can be assumed of a matrix, or "positive" of any array: two arrays that are then the same."""
+"""What can be assumed of a matrix, or of any array where it is about entries: two arrays that are then the same."""
+OF_ENTRIES = {"positive", "mask"}
 
 
 def holds(fact: str, a: Any, tolerance: float = 1e-14) -> bool:
     """Whether a fact holds of numbers, up to rounding: forms are true to all digits."""
-    if (a.ndim != 2 and fact != "positive") or not a.size:
+    if (a.ndim != 2 and fact not in OF_ENTRIES) or not a.size:
         return False
     one, other = FACTS[fact](a)
     return np.shape(one) == np.shape(other) and bool(np.abs(one - other).max() <= tolerance * np.abs(one).max())
@@ -49,7 +53,7 @@ def holds(fact: str, a: Any, tolerance: float = 1e-14) -> bool:
 
 def assume(a: Any, **facts: bool) -> Any:
     """The array itself, with facts that closed forms may use: symmetric, orthogonal, diagonal, lower or upper
-    (triangular), stochastic (rows sum to 1), positive (all numbers).
+    (triangular), stochastic (rows sum to 1), positive (all numbers), mask (zeros and ones).
 
     Numbers are checked, also those of the point where a derivative is taken; a fact that does not hold is an error.
 
@@ -73,7 +77,7 @@ def assume(a: Any, **facts: bool) -> Any:
 
 def _holds_here(fact: str, a: Any) -> bool:
     """Whether a fact holds at the point that a function is traced at; a trace for all points is not kept for points."""
-    if a.ndim != 2 and fact != "positive":
+    if a.ndim != 2 and fact not in OF_ENTRIES:
         return False
     one, other = FACTS[fact](a)
     if np.shape(one) != np.shape(other):
@@ -89,12 +93,14 @@ class Lifting:
 
     def __init__(self, f: Any, given: int = 1) -> None:
         self.known: dict[str, Any] = {}
-        self.indices: dict[str, Any] = {}  # arrays of whole numbers: they keep their values
+        self.indices: dict[str, Any] = {}  # arrays of whole numbers, and others that keep their values
         self._watched: Any = None  # the function whose local variables are seen
         self._places: dict[str, list[tuple[Any, Any]]] = {}
         self._rebuilt: dict[int, tuple[Any, Any]] = {}  # what was rebuilt, kept alive, and what it is now
         self._around: dict[int, dict[str, Any]] = {}
         self._tuples: list[tuple[list[Any], Callable[[list[Any]], None]]] = []
+        self._arrays: dict[int, tuple[Any, Any]] = {}  # lists of numbers, and these as arrays
+        self._listed: set[str] = set()  # names of such
         self._looked: set[tuple[int, int]] = set()  # objects, and the code whose attributes were looked at
         self._given = given  # how many arguments the function itself is given
         self.function = self._callable(f)
@@ -112,6 +118,8 @@ class Lifting:
             self._settle()
             with _watching(watched and watched.__code__) as seen:  # a trace may give it other code
                 value = function(*args[:count])
+            for name, array in seen.arrays.items():
+                self.indices.setdefault(name, array)
             return value, seen.found()
 
         def opened(*args: Any) -> Any:
@@ -122,15 +130,15 @@ class Lifting:
 
     def drop(self) -> None:
         """The name found last is not open any more."""
-        self._put(*self.known.popitem())
+        name, value = self.known.popitem()
+        self._put(name, value)
         self._settle()
+        if np.size(value) > 1:
+            self.indices.setdefault(name, value)
 
     def _put(self, name: str, value: Any) -> None:
         for holder, key in self._places[name]:
-            if isinstance(holder, types.CellType):
-                holder.cell_contents = value
-            else:
-                holder[key] = value
+            self._place(holder, key, _entries(value) if name in self._listed else value)
 
     def _settle(self) -> None:
         """Tuples are made again of what is in them now."""
@@ -261,7 +269,13 @@ class Lifting:
         return new
 
     def _note(self, name: str, value: Any, holder: Any, key: Any) -> bool:
-        """Remembers where a float array or number stands; two of one name are told apart."""
+        """Remembers where a float array or number, or a list of such, stands; two of one name are told apart."""
+        listed = False
+        if type(value) in (list, tuple) and 1 < len(value) <= NUMBERS:
+            if id(value) not in self._arrays:
+                self._arrays[id(value)] = value, _array_of(value)
+            value = self._arrays[id(value)][1]
+            listed = value is not None
         if isinstance(value, np.ndarray) and value.dtype.kind in "iub" and value.size:
             self.indices.setdefault(name, value)
         if not _floats(value):
@@ -269,8 +283,25 @@ class Lifting:
         while name in self.known and self.known[name] is not value:
             name += "_"
         self.known[name] = value
+        if listed:
+            self._listed.add(name)
         self._places.setdefault(name, []).append((holder, key))
         return True
+
+
+def _array_of(listed: Any) -> Any:
+    """A list of floats, or of whole numbers, or of lists of them, as an array; None where it is another."""
+    rows = [row if type(row) in (list, tuple) else (row,) for row in listed]
+    kinds, lengths = {type(v) for row in rows for v in row}, {len(row) for row in rows}
+    nested = {type(row) in (list, tuple) for row in listed}
+    one = len(kinds) == len(lengths) == len(nested) == 1 and kinds <= {float, int} and lengths != {0}
+    return np.array(listed) if one else None
+
+
+def _entries(value: Any) -> list[Any]:
+    """An array as a list of its numbers, or of lists of them."""
+    whole = isinstance(value, np.ndarray)
+    return value.tolist() if whole else [_entries(v) if v.ndim else v for v in value]
 
 
 def _is_object(x: Any) -> bool:
@@ -288,6 +319,7 @@ class _watching:
     def __init__(self, code: types.CodeType | None) -> None:
         self.code = code
         self.locals: dict[str, Any] = {}
+        self.arrays: dict[str, Any] = {}
         self.noted: list[tuple[Any, tuple[str, ...]]] = []
 
     def __enter__(self) -> _watching:
@@ -304,7 +336,9 @@ class _watching:
 
     def _profile(self, frame: types.FrameType, event: str, arg: Any) -> None:
         if event == "return" and frame.f_code is self.code:
-            self.locals = {k: v for k, v in frame.f_locals.items() if isinstance(v, Traced) and v.dtype.kind == "f"}
+            mine = frame.f_locals
+            self.locals = {k: v for k, v in mine.items() if isinstance(v, Traced) and v.dtype.kind == "f"}
+            self.arrays = {k: v.copy() for k, v in mine.items() if isinstance(v, np.ndarray) and v.dtype.kind in "iubf"}
 
     def found(self) -> Any:
         """Local variables by name, and assumed arrays by number and facts."""

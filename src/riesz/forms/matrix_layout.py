@@ -15,7 +15,8 @@ from .elimination import Elimination
 from .exact_numbers import ONE, Number
 from .expression_trees import Tree, Trees
 from .laws.form_laws import components
-from .polynomials import Algebra, Atom, Labels, Monomial, Polynomial, Power, Unreadable
+from .laws.selection_laws import lists_of_places
+from .polynomials import MANY, Algebra, Atom, Labels, Monomial, Polynomial, Power, Unreadable
 
 WORK = 3000
 """How many factors are laid out with a search for what is shorter; forms of long programs are laid out as they are."""
@@ -46,6 +47,7 @@ class Layout:
         if known is not None:
             return known
         candidates, makers = [x], [self.algebra.multiplied_out, self._with_one_of_two, self._over_one_denominator]
+        makers += [lambda y: lists_of_places(self.algebra, y)] if self.algebra.units else []
         self._work += sum([1 + len(p.factors) for p in x.products])
         for make in makers if self._work < WORK else []:
             for y in list(candidates):
@@ -94,7 +96,7 @@ class Layout:
         return found
 
     def _over_one_denominator(self, x: Polynomial) -> Polynomial:
-        """1 / e − u / e² = (e − u) / e², multiplied out above."""
+        """1 / e − u / e² = (e − u) / e², with the terms of e above."""
         algebra = self.algebra
         lowest: dict[tuple[Atom, Labels], Fraction] = {}
         for p in x.products:
@@ -110,7 +112,7 @@ class Layout:
             mine = {(f.atom, f.labels): f.power for f in p.factors}
             raised = [Power(*key, mine.get(key, Fraction(0)) - power) for key, power in lowest.items()]
             above.append(Monomial(p.scale, (*kept, *[f for f in raised if f.power]), p.sizes))
-        top = algebra.multiplied_out(algebra.form(x.shape, above))
+        top = algebra.form(x.shape, [q for p in above for q in _opened_once(algebra, p, {a for a, _ in lowest})])
         below = tuple([Power(*key, power) for key, power in lowest.items()])
         return algebra.form(x.shape, [p._replace(factors=(*p.factors, *below)) for p in top.products])
 
@@ -185,12 +187,13 @@ class Layout:
     def _common_factors(self, x: Polynomial) -> list[Polynomial]:
         """The form with a factor taken out of the terms that share it, for each such factor."""
         rank = x.rank
-        groups: dict[Any, dict[int, tuple[Power, Labels]]] = {}
-        for m, p in enumerate(x.products):
+        groups: dict[Any, dict[int, tuple[Monomial, Power, Labels]]] = {}
+        products = [*enumerate(x.products), *_with_identities(self.algebra, x)]
+        for m, p in products:
             for f in p.factors:
                 for labels in {f.labels, f.labels[::-1]} if f.atom.symmetric else {f.labels}:
                     seen = tuple([(0, k) if k < rank else (1, labels.index(k)) for k in labels])
-                    groups.setdefault((f.atom.id, f.power, seen), {}).setdefault(m, (f, labels))
+                    groups.setdefault((f.atom.id, f.power, seen), {}).setdefault(m, (p, f, labels))
         found: list[tuple[int, int, Polynomial]] = []
         for terms in groups.values():
             if len(terms) > 1:
@@ -230,14 +233,13 @@ class Layout:
         others = [p for k, p in enumerate(x.products) if k not in terms]
         return self.algebra.form(x.shape, [*others, Monomial(scale, (*part, factor), sizes)])
 
-    def _taken_out(self, x: Polynomial, terms: dict[int, tuple[Power, Labels]]) -> Polynomial | None:
+    def _taken_out(self, x: Polynomial, terms: dict[int, tuple[Monomial, Power, Labels]]) -> Polynomial | None:
         algebra, rank = self.algebra, x.rank
-        first, pattern = next(iter(terms.values()))
+        _, first, pattern = next(iter(terms.values()))
         summed = list(dict.fromkeys([k for k in pattern if k >= rank]))
         sizes = dict(zip(pattern, first.atom.shape, strict=True))
         rest: list[Monomial] = []
-        for m, (f, labels) in terms.items():
-            p = x.products[m]
+        for p, f, labels in terms.values():
             mine = list(dict.fromkeys([k for k in labels if k >= rank]))
             kept = list(p.factors)
             kept.remove(f)
@@ -337,6 +339,41 @@ class Layout:
         right = [p._replace(scale=-p.scale) for p in difference.products if p.scale < 0]
         sides = [self.tree(self.algebra.form(a.shape, side)) for side in (left, right)]
         return self.trees.node("larger", sides, rank=len(a.shape))
+
+
+def _with_identities(algebra: Algebra, x: Polynomial) -> list[tuple[int, Monomial]]:
+    """M as M I and I M, for terms of a matrix beside products with M: M N + M = M (N + I)."""
+    inside = {f.atom for p in x.products for f in p.factors if sum([k >= x.rank for k in f.labels]) == 1}
+    found: list[tuple[int, Monomial]] = []
+    for m, p in enumerate(x.products if x.rank == 2 else ()):
+        for f in p.factors:
+            if f.atom in inside and f.power == 1 and sorted(f.labels) == [0, 1]:
+                rest = tuple([g for g in p.factors if g is not f])
+                for k in (0, 1):
+                    new, n = algebra.fresh(), f.atom.shape[k]
+                    moved = f.at(lambda i, k=k, new=new, f=f: new if i == f.labels[k] else i)
+                    unit = Power(algebra.identity(n), (new, f.labels[k]))
+                    found.append((m, Monomial(p.scale, (*rest, moved, unit), p.sizes | {new: n})))
+    return found
+
+
+def _opened_once(algebra: Algebra, p: Monomial, sums: set[Atom]) -> list[Monomial]:
+    """A product with these sums multiplied out."""
+    waiting, done = [p], list[Monomial]()
+    while waiting:
+        p = waiting.pop()
+        f = next((f for f in p.factors if f.atom in sums and f.power > 0 and f.power.denominator == 1), None)
+        if f is None:
+            done.append(p)
+            continue
+        left = (f._replace(power=f.power - 1),) if f.power > 1 else ()
+        rest = (*[g for g in p.factors if g is not f], *left)
+        if len(waiting) + len(done) > MANY:
+            raise Unreadable("a product of too many sums")
+        for q in f.atom.args[0].products:
+            q = algebra.renamed(q, f.labels)
+            waiting.append(Monomial(p.scale * q.scale, rest + q.factors, p.sizes | q.sizes))
+    return done
 
 
 def _written_so(R: Polynomial, rank: int) -> bool:

@@ -17,7 +17,7 @@ import numpy as np
 from .exact_numbers import ONE, Number, added, exact, to_power
 
 Labels = tuple[int, ...]
-SERIES = {"expm", "sinm", "cosm", "logm", "sqrtm", "sinhm", "coshm"}
+SERIES = {"expm", "sinm", "cosm", "logm", "sqrtm", "sinhm", "coshm", "pinv"}
 """Functions of matrices."""
 MANY = 32
 """Products of sums are multiplied out up to this many terms."""
@@ -111,10 +111,12 @@ class Algebra:
         self.stochastic: set[str] = set()  # arrays whose rows sum to 1
         self.orthogonal: set[str] = set()
         self.positive: set[str] = set()  # arrays and numbers
+        self.masks: set[str] = set()  # arrays of zeros and ones
         self.units: dict[str, int] = {}  # unit vectors: where their 1 is
         self.rows: dict[str, tuple[tuple[int, Any], ...]] = {}  # matrices Σ k I[index]
         self.memo: dict[Any, Any] = {}  # what laws have found, by their name and what they looked at
         self.selected: Any = None  # who makes such matrices, and unit vectors
+        self.named: Callable[[Sequence[Number]], Polynomial | None] = lambda numbers: None  # numbers as a known vector
         self.triangular: dict[str, str] = {}  # "lower" or "upper"
         self.spectra: dict[str, SpectralParts] = {}  # by the name of left vectors
         self.laws: Callable[[Algebra, Monomial, int], Monomial | None] = lambda algebra, product, rank: None
@@ -496,6 +498,9 @@ class Algebra:
         common, rest = self.content(x)
         if not x.products:
             raise Unreadable("the inverse of 0")
+        number, rest = self._numbers_apart(rest)
+        if number is not None:
+            return self.times(self.power(number, -1), self.scaled(1 / common, self.inverse(rest)))
         one, n = rest.single, x.shape[0]
         if one is not None and one.power == 1:
             if one.atom.kind == "identity":
@@ -521,6 +526,16 @@ class Algebra:
         atom = self.atom("inverse", "", (rest,), x.shape, self.is_symmetric(rest))
         return self.scaled(1 / common, self.of(atom))
 
+    def _numbers_apart(self, x: Polynomial) -> tuple[Polynomial | None, Polynomial]:
+        """k and M of a product k M of numbers and matrices; no k where there are none."""
+        numbers = [f for f in x.products[0].factors if not f.labels] if len(x.products) == 1 else []
+        if not numbers:
+            return None, x
+        p = x.products[0]
+        rest = tuple([f for f in p.factors if f.labels])
+        number = self.form((), [Monomial(ONE, tuple(numbers), {})])
+        return number, self.form(x.shape, [p._replace(factors=rest)])
+
     def diagonal(self, x: Polynomial) -> Polynomial | None:
         """v of diag(v), where x is that: a product with δ[i, j]."""
         (p,) = x.products
@@ -534,6 +549,10 @@ class Algebra:
     def determinant(self, x: Polynomial) -> Polynomial:
         """det x: det(k M) = kⁿ det M, det M⁻¹ = 1 / det M, det Mᵀ = det M."""
         common, rest = self.content(x)
+        number, rest = self._numbers_apart(rest)
+        if number is not None:
+            inner = self.determinant(self.scaled(common, rest))
+            return self.times(self.power(number, x.shape[0]), inner)
         one = rest.single
         if one is not None and one.power == 1 and one.atom.kind == "inverse":
             return self.scaled(

@@ -35,6 +35,8 @@ FOLDED = (Discrete, Select, Contraction, Reduction)
 """Steps on fixed arrays whose numbers are known, so that conditions on them are."""
 LISTED = 4096
 """Arrays of more numbers are not looked at."""
+NICE = 10**4
+"""Multiples of captured vectors are fractions with denominators up to this."""
 PARTS = {"eigh": ("λμν", "VUW"), "svd": ("UΦ", "sς", "VΨ"), "qr": ("QH", "RT")}
 """Names for the parts of decompositions."""
 
@@ -63,6 +65,7 @@ class Reader:
         self.decompositions: dict[tuple[str, Polynomial], tuple[str, ...]] = {}  # kind, matrix: names of its parts
         self.taken: set[str] = set(taken)
         self.selections = Selections(algebra, self.fresh_name, indices or {})
+        algebra.named = self.named_vector
 
     def read(self, program: Program, inputs: Sequence[Polynomial], direction: Atom | None = None) -> list[Polynomial]:
         """The outputs of a program at forms; those of a derivative are linear in a direction."""
@@ -157,6 +160,23 @@ class Reader:
         self._by_numbers[_numbers(array)] = name
         return self.algebra.array(name, shape, symmetric)
 
+    def named_vector(self, numbers: Sequence[Any]) -> Polynomial | None:
+        """k · v, or k · v + s for whole numbers v, of a captured vector v; None where there is none."""
+        array = np.array([float(k) for k in numbers])
+        for name, value in self.known.items():
+            v = np.asarray(value)
+            if v.shape != array.shape or v.dtype.kind not in "iubf" or not np.isfinite(v := v.astype(float)).all():
+                continue
+            low, high = int(np.argmin(v)), int(np.argmax(v))
+            if v[low] == v[high]:
+                continue
+            k = Fraction((array[high] - array[low]) / (v[high] - v[low])).limit_denominator(NICE)
+            s = Fraction(array[low] - float(k) * v[low]).limit_denominator(NICE) if name in self._whole else Fraction(0)
+            if k and np.allclose(float(k) * v + float(s), array, rtol=1e-14, atol=0):
+                parts = [(k, self.algebra.array(name, v.shape)), (s, self.algebra.constant(1))]
+                return self.algebra.total(parts, v.shape)
+        return None
+
     def _half(self, array: Any) -> Polynomial | None:
         """k times one half of a matrix of ones."""
         n, corner = len(array), array[-1, 0] or array[0, -1]
@@ -193,6 +213,8 @@ class Reader:
         if one is not None and one.power == 1:
             lies = "lower" if one.labels == (0, 1) else "upper"
             if one.atom.name == "cholesky" and lower == (lies == "lower"):
+                return x
+            if one.atom.name in self.algebra.triangular and one.atom.symmetric:  # diagonal
                 return x
             if one.atom.name in self.algebra.triangular and lower == (
                 (self.algebra.triangular[one.atom.name] == "lower") == (lies == "lower")

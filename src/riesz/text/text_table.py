@@ -115,6 +115,19 @@ def _special(name: str) -> Callable[..., Any]:
     return function
 
 
+def _of_matrices(name: str) -> Callable[[Any], Any]:
+    """A function of scipy.linalg, imported when it is first called."""
+
+    def function(x: Any) -> Any:
+        import scipy.linalg as linalg  # pyright: ignore[reportMissingTypeStubs]
+
+        original = getattr(linalg, name)
+        return (scipy_names.counterparts()[original] if holds_traced((x,)) else original)(_floats(x))
+
+    function.__name__ = name
+    return function
+
+
 _OWN = ("logsumexp", "softmax", "log_softmax")
 _REDUCED = ("axis", "keepdims")
 _LARGER = "; the {} of two values is {}(x, y)"
@@ -122,7 +135,8 @@ _LARGER = "; the {} of two values is {}(x, y)"
 
 def _all(names: str, arrays: int, *options: Any, of: Any = np, **more: Any) -> dict[str, TextFunction]:
     """Functions with as many arrays and the same options, from a module or by a function that finds them."""
-    found = {name: of(name) if of is _special else getattr(of, name) for name in names.split()}
+    by_name = of in (_special, _of_matrices)
+    found = {name: of(name) if by_name else getattr(of, name) for name in names.split()}
     return {name: TextFunction(f, arrays, arrays, *options, **more) for name, f in found.items()}
 
 
@@ -165,6 +179,7 @@ FUNCTIONS: dict[str, TextFunction] = {
     **_all("tril triu", 1, ("k",)),
     **_all("inv pinv det slogdet cholesky", 1, of=np.linalg),
     **_all("solve", 2, of=np.linalg),
+    **_all("expm logm sqrtm sinm cosm", 1, of=_of_matrices),
     # rearranging
     **_all("transpose", 1, ("axes",)),
     **_all("swapaxes", 1, ("axis1", "axis2"), 2),

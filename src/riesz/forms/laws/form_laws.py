@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from fractions import Fraction
 
-from ..exact_numbers import ONE
+from ..exact_numbers import ONE, exact
 from ..polynomials import Algebra, Atom, Labels, Monomial, Polynomial, Power
 
 Law = Callable[[Algebra, Monomial, int], Monomial | None]
@@ -128,6 +128,37 @@ def exponential_times_sigmoid(algebra: Algebra, product: Monomial, k: int) -> Mo
     return product._replace(factors=(*without(product, k, at), *kept, Power(sigmoid(algebra, minus), f.labels, times)))
 
 
+@law("exp")
+def exponentials(algebra: Algebra, product: Monomial, k: int) -> Monomial | None:
+    """exp(z) exp(−z) = 1, exp(p log(u)) = uᵖ, and exp(z − log(u)) = exp(z) / u where u has fewer axes than z."""
+    f = product.factors[k]
+    (z,) = f.atom.args
+    minus = algebra.scaled(-1, z)
+    at = _place(product, algebra.atom("call", "exp", (minus,), z.shape, algebra.is_symmetric(z)), f.labels)
+    if at is not None and f.power > 0:
+        times = min(f.power, product.factors[at].power)
+        kept = (*_left(f, times), *_left(product.factors[at], times))
+        return product._replace(factors=(*without(product, k, at), *kept))
+    for p in z.products:
+        u = called(p.factors[0].atom, "log") if len(p.factors) == 1 and not p.sizes else None
+        if u is None or p.factors[0].power != 1 or not (len(z.products) == 1 or len(u.shape) < z.rank):
+            continue
+        raised = algebra.power(u, exact(p.scale * f.power))
+        if len(raised.products) != 1:
+            continue
+        q = algebra.renamed(raised.products[0], tuple([f.labels[i] for i in p.factors[0].labels]))
+        rest = algebra.form(z.shape, [other for other in z.products if other is not p])
+        if not rest.products:
+            e: tuple[Power, ...] = ()
+        else:
+            scale, one = algebra.together(algebra.call("exp", (rest,), rest.shape))
+            if scale != 1:
+                continue
+            e = (Power(one.atom, tuple([f.labels[i] for i in one.labels]), one.power * f.power),)
+        return Monomial(product.scale * q.scale, (*without(product, k), *e, *q.factors), product.sizes | q.sizes)
+    return None
+
+
 @law("sum")
 def one_minus_sigmoid(algebra: Algebra, product: Monomial, k: int) -> Monomial | None:
     """1 − σ(z) = σ(−z), inside products."""
@@ -242,6 +273,15 @@ def unit_vectors(algebra: Algebra, product: Monomial, k: int) -> Monomial | None
     moved = on[0].at(lambda i: other if i == label else i)
     rest = tuple([moved if g is on[0] else g for g in product.factors])
     return Monomial(product.scale, (*rest, Power(f.atom, (other,))), product.sizes | {other: f.atom.shape[0]})
+
+
+@law("array")
+def zeros_and_ones(algebra: Algebra, product: Monomial, k: int) -> Monomial | None:
+    """mask² = mask for an array of zeros and ones."""
+    f = product.factors[k]
+    if f.atom.name not in algebra.masks or f.power <= 1:
+        return None
+    return product._replace(factors=(*without(product, k), f._replace(power=ONE)))
 
 
 @law("tril", "triu", "array")

@@ -101,6 +101,27 @@ def _followed(
     return used, at, gone
 
 
+@law("cholesky", "inverse")
+def cholesky_factors(algebra: Algebra, product: Monomial, k: int) -> Monomial | None:
+    """L Lᵀ = M and L⁻ᵀ L⁻¹ = M⁻¹ for L = cholesky(M)."""
+    f = product.factors[k]
+    one = f.atom.args[0].single if f.atom.kind == "inverse" else f
+    if one is None or one.atom.name != "cholesky" or one.power != 1 or f.power != 1:
+        return None
+    side = 1 if f.atom.kind == "whole" else 0  # where L meets Lᵀ, and L⁻ᵀ meets L⁻¹
+    label, i = f.labels[side], f.labels[1 - side]
+    at = next((m for m, g in enumerate(product.factors) if m != k and g.atom is f.atom and g.labels[side] == label), None)
+    if at is None or label not in product.sizes or sum([g.labels.count(label) for g in product.factors]) != 2:
+        return None
+    if product.factors[at].power != 1:
+        return None
+    (M,) = one.atom.args
+    scale, whole = algebra.together(M if f.atom.kind == "whole" else algebra.inverse(M))
+    sizes = {key: n for key, n in product.sizes.items() if key != label}
+    found = whole.at((i, product.factors[at].labels[1 - side]).__getitem__)
+    return Monomial(product.scale * scale, (*without(product, k, at), found), sizes)
+
+
 MATRIX_FUNCTIONS = {"exp": "expm", "log": "logm", "sin": "sinm", "cos": "cosm"}
 
 

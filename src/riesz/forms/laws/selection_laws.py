@@ -6,14 +6,14 @@ Each has fewer terms or fewer factors after it than before.
 from __future__ import annotations
 
 from fractions import Fraction
-from itertools import pairwise
+from itertools import pairwise, permutations
 from typing import Any
 
 import numpy as np
 
 from ..exact_numbers import ONE
 from ..polynomials import Algebra, Atom, Labels, Monomial, Polynomial, Power, Unreadable, factors_of
-from .form_laws import law, without
+from .form_laws import called, law, sigmoid, without
 from .sum_laws import sum_law
 
 MOST = 4096
@@ -59,7 +59,7 @@ def sums_of_rows(algebra: Algebra, shape: Labels, products: list[Monomial]) -> P
     for m, p in enumerate(products if len({*shapes}) < len(shapes) else ()):
         for k, f in enumerate(p.factors):
             if f.atom.kind == "array" and f.atom.name in algebra.rows and f.power == 1:
-                rest = _opened(algebra, shape, p, k)
+                rest = _opened(algebra, shape, p, f)
                 groups.setdefault((rest[0], rest[1].id, f.atom.shape), []).append((m, k))
     for (_, _, size), members in groups.items():
         scales = [products[m].scale for m, _ in members]
@@ -86,15 +86,15 @@ def sums_of_rows(algebra: Algebra, shape: Labels, products: list[Monomial]) -> P
     return None
 
 
-def _opened(algebra: Algebra, shape: Labels, p: Monomial, k: int) -> tuple[Labels, Polynomial]:
-    """A product without one factor and without its number: where that factor stands (a free label, or −1 − which summed
-    one), and the rest as a form with an axis more for each summed label of it."""
-    rank, labels = len(shape), p.factors[k].labels
+def _opened(algebra: Algebra, shape: Labels, p: Monomial, *fs: Power) -> tuple[Labels, Polynomial]:
+    """A product without some factors and without its number: where those factors stand (a free label, or −1 − which
+    summed one), and the rest as a form with an axis more for each summed label of them."""
+    rank, labels = len(shape), [i for f in fs for i in f.labels]
     summed = list(dict.fromkeys([i for i in labels if i >= rank]))
     places = tuple([i if i < rank else -1 - summed.index(i) for i in labels])
     names = {i: rank + j for j, i in enumerate(summed)}
     names |= {i: algebra.fresh() for i in p.sizes if i not in names}
-    rest = tuple([f.at(lambda i: names.get(i, i)) for f in without(p, k)])
+    rest = tuple([g.at(lambda i: names.get(i, i)) for g in p.factors if not any([g is f for f in fs])])
     sizes = {names[i]: n for i, n in p.sizes.items() if i not in summed}
     return places, algebra.form([*shape, *[p.sizes[i] for i in summed]], [Monomial(ONE, rest, sizes)])
 
@@ -123,6 +123,72 @@ def all_unit_vectors(algebra: Algebra, shape: Labels, products: list[Monomial]) 
             kept = None if kept is None else _without_one(algebra, shape, kept, each, scale, at)
         if kept is not None and 2 * len(members) >= each.shape[0]:
             return _summed(algebra, shape, kept, scale, each)
+    return None
+
+
+@sum_law
+def numbers_at_places(algebra: Algebra, shape: Labels, products: list[Monomial]) -> Polynomial | None:
+    """Σᵢ vᵢ eᵢ = v for the numbers of a captured vector v, or of a multiple of it."""
+    groups: dict[Any, dict[int, int]] = {}
+    for m, p in enumerate(products) if len(algebra.units) > 1 else ():
+        for f in p.factors:
+            if f.atom.kind == "array" and f.atom.name in algebra.units and f.power == 1:
+                key = *_opened(algebra, shape, p, f), f.atom.shape[0]
+                groups.setdefault(key, {})[algebra.units[f.atom.name]] = m
+    for ((place,), rest, n), members in groups.items():
+        if 1 < len(members) == len({*members.values()}) and n <= MOST:
+            v = algebra.named([products[members[i]].scale if i in members else Fraction(0) for i in range(n)])
+            if v is not None:
+                kept = [p for m, p in enumerate(products) if m not in members.values()]
+                labels = tuple(range(rest.rank)), (place if place >= 0 else len(shape),)
+                whole = algebra.contracted(labels, tuple(range(len(shape))), (rest, v))
+                return algebra.total([(1, algebra.form(shape, kept)), (1, whole)], shape)
+    return None
+
+
+@sum_law
+def sigmoids_of_both_signs(algebra: Algebra, shape: Labels, products: list[Monomial]) -> Polynomial | None:
+    """σ(zᵢ) eᵢ for some i and −σ(−zᵢ) eᵢ = (σ(zᵢ) − 1) eᵢ for all others: σ of the same sign for all."""
+    at: dict[int, dict[bool, dict[int, tuple[int, Power]]]] = {}
+    for m, p in enumerate(products) if len(algebra.units) > 1 else ():
+        units = [f for f in p.factors if f.atom.kind == "array" and f.atom.name in algebra.units and f.power == 1]
+        curves = [f for f in p.factors if called(f.atom, "sigmoid") is not None and f.power == 1]
+        if len(units) == len(curves) == 1:
+            place, n = algebra.units[units[0].atom.name], units[0].atom.shape[0]
+            minus = algebra.content(curves[0].atom.args[0])[0] < 0
+            at.setdefault(n, {}).setdefault(minus, {})[place] = m, curves[0]
+    for n, both in at.items():
+        plus, minus = both.get(False, {}), both.get(True, {})
+        if not plus or not minus or {*plus} & {*minus} or len(plus) + len(minus) != n:
+            continue
+        new = [p for m, p in enumerate(products) if m not in {m for m, _ in minus.values()}]
+        for m, f in minus.values():
+            p, z = products[m], f.atom.args[0]
+            rest = tuple([g for g in p.factors if g is not f])
+            turned = f._replace(atom=sigmoid(algebra, algebra.scaled(-1, z)))
+            new += [p._replace(factors=rest), p._replace(scale=-p.scale, factors=(*rest, turned))]
+        return algebra.form(shape, new)
+    return None
+
+
+@sum_law
+def pairs_of_unit_vectors(algebra: Algebra, shape: Labels, products: list[Monomial]) -> Polynomial | None:
+    """Σᵢ eᵢ e_j[i]ᵀ = I[j]: outer products of unit vectors, one for each i."""
+    groups: dict[Any, dict[int, tuple[int, int]]] = {}
+    for m, p in enumerate(products) if len(algebra.units) > 2 else ():
+        units = [f for f in p.factors if f.atom.kind == "array" and f.atom.name in algebra.units and f.power == 1]
+        for u, v in permutations(units, 2) if len(units) <= TOGETHER else ():
+            places, rest = _opened(algebra, shape, p, u, v)
+            key = places, rest, p.scale, u.atom.shape[0], v.atom.shape[0]
+            groups.setdefault(key, {})[algebra.units[u.atom.name]] = m, algebra.units[v.atom.name]
+    for (places, rest, scale, n, width), members in groups.items():
+        terms = {m for m, _ in members.values()}
+        if len(terms) == len(members) == n <= MOST and len({j for _, j in members.values()}) > 1:
+            rows = algebra.selected.rows(np.array([members[i][1] for i in range(n)]), width)
+            kept = [p for m, p in enumerate(products) if m not in terms]
+            labels = tuple([i if i >= 0 else len(shape) - 1 - i for i in places])
+            together = algebra.contracted((range(rest.rank), labels), tuple(range(len(shape))), (rest, rows))
+            return algebra.total([(1, algebra.form(shape, kept)), (scale, together)], shape)
     return None
 
 
@@ -165,6 +231,34 @@ def neighbours(algebra: Algebra, shape: Labels, products: list[Monomial]) -> Pol
             kept = [q._replace(scale=q.scale - p.scale * (m in used)) for m, q in enumerate(products)]
             return each and _summed(algebra, shape, kept, p.scale, each)
     return None
+
+
+def lists_of_places(algebra: Algebra, x: Polynomial) -> Polynomial:
+    """Σ t(eᵢ, eⱼ) over a list of pairs i, j, as of the edges of a graph: the same with the rows of I[i] and I[j]."""
+    while len(algebra.units) > 2:
+        groups: dict[Any, dict[Labels, tuple[int, tuple[Atom, ...]]]] = {}
+        for m in _alike(algebra, list(x.products), 3):
+            p = x.products[m]
+            atoms = _units(algebra, p)
+            for order in permutations(atoms) if 0 < len(atoms) <= TOGETHER else ():
+                places = tuple([algebra.units[a.name] for a in order])
+                stand_ins = {a: algebra.array(f"·{k}", (2, *a.shape)) for k, a in enumerate(order)}
+                each = _each(algebra, x.shape, p, stand_ins)
+                if each is not None:
+                    groups.setdefault((each, p.scale), {})[places] = m, order
+        several = [found for found in groups.values() if len({m for m, _ in found.values()}) == len(found) > 2]
+        if not several:
+            break
+        members = max(several, key=len)
+        m, order = next(iter(members.values()))
+        p, lists = x.products[m], np.array(sorted(members, key=sorted)).T  # one order of edges, from either end
+        rows = {a: algebra.selected.rows(i, a.shape[0]) for a, i in zip(order, lists, strict=True)}
+        each = _each(algebra, x.shape, p, rows)
+        if each is None:
+            break
+        taken = {m for m, _ in members.values()}
+        x = _summed(algebra, x.shape, [q for i, q in enumerate(x.products) if i not in taken], p.scale, each)
+    return x
 
 
 def _run(scales: dict[int, Any]) -> list[int]:
@@ -255,13 +349,20 @@ def _factor(algebra: Algebra, f: Power, rows: dict[Atom, Polynomial]) -> tuple[P
         return algebra.form(atom.shape, [Monomial(ONE, (alone,), {})]), False
     if atom.kind == "sum":
         inside = everywhere(algebra, atom.args[0], rows)
-    elif atom.kind == "call" and not atom.name.startswith("softmax"):
+    elif atom.kind == "call":
         n = next(iter(rows.values())).shape[0]
         found = [everywhere(algebra, a, rows) if _has(a, rows) else a for a in atom.args]
-        inside = algebra.call(atom.name, found, (n, *atom.shape))
+        inside = algebra.call(_one_axis_on(atom), found, (n, *atom.shape))
+    elif atom.kind == "whole" and atom.name in ("max", "min") and atom.args[0].rank == 1:
+        inside = algebra.whole(f"{atom.name}1", [everywhere(algebra, atom.args[0], rows)], (next(iter(rows.values())).shape[0],))
     else:
         raise Unreadable("a place inside of a function of whole arrays")
     return algebra.power(inside, f.power), True
+
+
+def _one_axis_on(atom: Atom) -> str:
+    """The name of a function where its argument has a first axis more: softmax1 for softmax0."""
+    return f"softmax{int(atom.name[7:]) + 1}" if atom.name.startswith("softmax") else atom.name
 
 
 def _has(x: Polynomial, rows: dict[Atom, Polynomial]) -> bool:

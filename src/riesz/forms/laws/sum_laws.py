@@ -49,6 +49,30 @@ def clipped(algebra: Algebra, shape: Labels, products: list[Monomial]) -> Polyno
 
 
 @sum_law
+def hyperbolic_sums(algebra: Algebra, shape: Labels, products: list[Monomial]) -> Polynomial | None:
+    """exp(z) + exp(−z) = 2 cosh(z) and exp(z) − exp(−z) = 2 sinh(z)."""
+    known: dict[object, tuple[int, Power]] = {}
+    for m, p in enumerate(products):
+        for k, f in enumerate(p.factors):
+            z = called(f.atom, "exp")
+            if z is None or f.power != 1:
+                continue
+            rest = algebra.form(shape, [Monomial(ONE, without(p, k), p.sizes)])
+            other = known.get((rest, algebra.scaled(-1, z), f.labels, abs(p.scale)))
+            known[rest, z, f.labels, abs(p.scale)] = m, f
+            if other is None or other[0] == m:
+                continue
+            n, _ = other
+            flip = algebra.content(z)[0] < 0  # of sinh(−z)
+            z, first = (algebra.scaled(-1, z), n) if flip else (z, m)
+            name = "cosh" if products[n].scale == p.scale else "sinh"
+            atom = algebra.atom("call", name, (z,), z.shape, algebra.is_symmetric(z))
+            new = Monomial(2 * products[first].scale, (*without(p, k), Power(atom, f.labels)), p.sizes)
+            return algebra.form(shape, [*[q for i, q in enumerate(products) if i not in (m, n)], new])
+    return None
+
+
+@sum_law
 def tanh_of_half(algebra: Algebra, shape: Labels, products: list[Monomial]) -> Polynomial | None:
     """1 + tanh(z / 2) = 2 σ(z) and 1 − tanh(z / 2)² = 4 σ(z) σ(−z)."""
     for m, p in enumerate(products):
