@@ -57,7 +57,7 @@ class Views:
             try:
                 s = self._subject(request)
                 return ROUTES[request["what"]](s, request)
-            except Exception as problem:
+            except (Exception, SystemExit) as problem:
                 return {"error": sentence(problem)}
 
     def _subject(self, request: dict[str, Any]) -> Subject:
