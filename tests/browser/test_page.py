@@ -100,6 +100,32 @@ def test_hessian_code_and_structure_by_tabs(open_page):
     until(page, "location.hash.includes('k=1000')")
 
 
+def test_a_chosen_tab_can_be_read_under_the_pointer(open_page):
+    page = open_page(fragment(f="x -> sum(x ** 3)", s="4"))
+    tab = page.locator(".form").get_by_role("button", name="Gradient")
+    tab.hover()
+    colour, back = tab.evaluate("e => [getComputedStyle(e).color, getComputedStyle(e).backgroundColor]")
+    assert colour != back
+
+
+def test_c_and_the_order_of_contraction_are_made_when_asked_for(open_page):
+    page = open_page(fragment(f="A, B, x -> A @ (B @ x)", s="4,3 3,5 5", k="6"))
+    page.locator(".code").get_by_role("button", name="C", exact=True).click()
+    until(page, "document.querySelector('.source')?.textContent.includes('#include <math.h>')")
+    page.locator(".diagram").get_by_role("button", name="Contraction").click()
+    until(page, "document.querySelector('.diagram desc')?.textContent.includes('for 6 right-hand sides')")
+    page.locator(".columns input").fill("7")
+    until(page, "document.querySelector('.diagram desc')?.textContent.includes('for 7 right-hand sides')")
+    page.locator("textarea").fill("X -> log(det(X))")
+    until(page, "document.querySelector('.code .none')?.textContent.includes('not known in C')")
+    until(page, "document.querySelector('.diagram svg')")
+
+
+def test_a_point_without_a_value_is_told(open_page):
+    page = open_page(fragment(f="x -> log(x - 10)"))
+    assert "choose another point" in page.locator(".point summary").inner_text()
+
+
 def test_pointing_at_a_part_marks_it_everywhere(open_page):
     page = open_page()
     page.locator(".form math [data-id]", has_text="W").last.hover()
@@ -301,6 +327,16 @@ def test_narrow_screens(open_page, width):
     page.locator("dialog li button").nth(11).click()
     until(page, "document.querySelector('.panel').dataset.settled")
     assert page.evaluate("document.documentElement.scrollWidth") <= width
+
+
+@pytest.mark.parametrize("width", [320, 390])
+def test_a_comparison_on_a_phone_shows_both(open_page, width):
+    page = open_page(
+        fragment(f="x -> sum(x ** 2)", s="6", f2="x -> sum(exp(x))", s2="6"), viewport={"width": width, "height": 800}
+    )
+    until(page, "document.querySelector('.versus')")
+    box = page.locator(".versus")
+    assert box.evaluate("e => e.scrollWidth <= e.clientWidth")
 
 
 def test_colours_can_be_chosen(open_page):

@@ -97,6 +97,15 @@ def test_second_derivatives_and_numbers(server):
     assert "only functions into ℝ" in asked(server, "second", LAYER).data["error"]
 
 
+def test_parts_that_are_asked_for(server):
+    body = {"text": "A, x, b -> sum((A @ x - b) ** 2)", "shapes": "5,3 3 5"}
+    assert "#include <math.h>" in asked(server, "part", {**body, "part": "c"}).data["code"]
+    assert "hessian" in asked(server, "part", {**body, "part": "c", "second": True}).data["code"]
+    assert "for 3 right-hand sides" in asked(server, "part", {**body, "part": "order", "columns": 3}).data["svg"]
+    for other in ("spy", None, 3, ["c"], {"c": 1}):
+        assert "parts are c and order" in asked(server, "part", {**body, "part": other}).data["error"]
+
+
 def test_every_example_of_the_gallery_works():
     from riesz.command.views import Views
 

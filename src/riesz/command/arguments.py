@@ -32,7 +32,10 @@ EXAMPLES = {
         "riesz spy 'x -> x[1:] * x[:-1]' --shapes 12",
         "riesz spy 'x -> sum(x[1:] ** 2 * x[:-1])' --shapes 40 --hessian -o H.svg",
     ),
-    "diagram": ("riesz diagram 'x, W -> tanh(W @ x)' --shapes 3 2,3 -o map.svg",),
+    "diagram": (
+        "riesz diagram 'x, W -> tanh(W @ x)' --shapes 3 2,3 -o map.svg",
+        "riesz diagram 'x, A -> A @ (A @ x)' --shapes 20 20,20 --columns 5 -o order.svg",
+    ),
     "cost": ("riesz cost 'x, A -> A @ (A @ x)' --shapes 200 200,200 --columns 1 100",),
     "export": (
         "riesz export 'A, x, b -> sum((A @ x - b) ** 2)' --shapes 5,3 3 5 --to numpy -o gradient.py",
@@ -140,6 +143,7 @@ def parser() -> CommandParser:
 
     made = command("diagram", "the derivative as a string diagram, in SVG")
     made.add_argument("--adjoint", action="store_true", help="of the adjoint instead")
+    made.add_argument("--columns", type=int, metavar="K", help="with the order of contraction for K right-hand sides")
     drawn(made)
     output(made, "the picture")
 

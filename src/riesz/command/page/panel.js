@@ -4,7 +4,7 @@ import { Links } from "./links.js";
 import { drawn } from "./plot.js";
 
 const PAUSE = 30;  // milliseconds after the last key
-const TARGETS = { numpy: "NumPy", jax: "JAX", torch: "PyTorch", julia: "Julia", matlab: "MATLAB", latex: "LaTeX", text: "Text" };
+const TARGETS = { numpy: "NumPy", jax: "JAX", torch: "PyTorch", julia: "Julia", matlab: "MATLAB", c: "C", latex: "LaTeX", text: "Text" };
 const me = Math.random().toString(36).slice(2);
 let count = 0;
 
@@ -21,6 +21,7 @@ export class Panel {
     this.chosen = { target: "numpy", kind: 0, side: "derivative", matrix: 0, step: 0 };
     this.columns = 1;
     this.point = null;
+    this.parts = {};
     const typed = () => { this.point = null; this.grown(); this.soon(); };
     this.input.addEventListener("input", typed);
     this.sizes.addEventListener("input", () => { this.own = true; typed(); });
@@ -81,6 +82,7 @@ export class Panel {
       if (view.error) return this.refused(view.error, misfit);
       this.view = view;
       this.second = this.numbers = null;
+      this.parts = {};
       this.shown();
       this.page.keep();
       const later = view.real ? this.ask("second", signal, { columns: this.columns }).then((found) => {
@@ -98,6 +100,20 @@ export class Panel {
         this.root.dataset.settled = of;
       }
     }
+  }
+
+  /** A part that is asked for only where it is looked at; null until it is there, and then shown. */
+  wanted(part, more, show) {
+    const { signal } = this.aborted, parts = this.parts, key = part + JSON.stringify(more);
+    if (!(key in parts)) {
+      parts[key] = null;
+      this.ask("part", signal, { part, ...more }).then((found) => {
+        if (signal.aborted || parts !== this.parts) return;
+        parts[key] = found;
+        show();
+      }).catch(() => { delete parts[key]; });
+    }
+    return parts[key];
   }
 
   /** Numbers at the point. */
@@ -239,10 +255,13 @@ export class Panel {
   diagram() {
     const d = this.view.diagram, side = this.chosen.side;
     if (d.error) return this.card("diagram", "Diagram", [], make("pre", { class: "none", tabindex: "0" }, d.error));
-    const svg = graft(d[side], "svg");
-    const box = make("div", { class: "picture wide" }, svg);
-    this.card("diagram", "Diagram", [this.tabs("diagram", [["derivative", "Derivative"], ["adjoint", "Adjoint"]], side, (key) => { this.chosen.side = key; this.diagram(); }),
-      ...this.copies("the diagram", { SVG: d[side] })], this.links.add(box, `diagram ${side}`, `String diagram of the ${side}`));
+    const names = [["derivative", "Derivative"], ["adjoint", "Adjoint"], ["order", "Contraction"]];
+    const order = side === "order" ? this.wanted("order", { columns: this.columns }, () => this.diagram()) : null;
+    const drawing = order ? order.svg : d[side], label = side === "order" ? "The order of contraction" : `String diagram of the ${side}`;
+    const box = drawing ? this.links.add(make("div", { class: "picture wide" }, graft(drawing, "svg")), `diagram ${side}`, label)
+      : make("pre", { class: "none", tabindex: "0" }, order?.error ?? "…");
+    const words = side === "order" && drawing ? make("p", { class: "quiet" }, `At the point, for ${this.columns.toLocaleString("en")} right-hand side${this.columns === 1 ? "" : "s"}: steps in dotted lines, numbered, with their operations.`) : null;
+    this.card("diagram", "Diagram", [this.tabs("diagram", names, side, (key) => { this.chosen.side = key; this.diagram(); }), ...this.copies("the diagram", { SVG: drawing })], words, box);
   }
 
   structure() {
@@ -292,7 +311,8 @@ export class Panel {
   code() {
     const k = this.view.real && this.chosen.kind ? 1 : 0;
     const all = k ? this.second?.code : this.view.code;
-    const found = all?.[this.chosen.target];
+    const c = this.chosen.target === "c" ? this.wanted("c", { second: k === 1 }, () => this.code()) : null;
+    const found = c ? c.code ?? c : all?.[this.chosen.target];
     const box = !found ? make("p", { class: "quiet" }, "…") : found.error ? make("pre", { class: "none", tabindex: "0" }, found.error)
       : this.links.add(make("pre", { class: "source" }, marked(found)), `form${k}`, `Code in ${TARGETS[this.chosen.target]}`);
     this.card("code", `Code${this.view.real ? ` of the ${k ? "Hessian" : "gradient"}` : ""}`, [this.tabs("language", Object.entries(TARGETS), this.chosen.target, (key) => { this.chosen.target = key; this.code(); }),
@@ -309,7 +329,8 @@ export class Panel {
     const same = old && flat && old.dataset.of === JSON.stringify([n.names, n.shapes]);
     const sliders = !flat ? make("p", { class: "quiet" }, `${n.shape[1].toLocaleString("en")} numbers go in; sliders are for up to 16.`) : same ? old : this.sliders(n, flat);
     const check = n.check.error ? make("p", { class: "none" }, n.check.error)
-      : make("details", { class: n.check.passed ? "passed" : "failed" }, make("summary", {}, n.check.passed ? `✓ all ${n.check.rows.length} checks passed` : "✗ a check failed"),
+      : make("details", { class: n.check.passed ? "passed" : "failed" }, make("summary", {}, n.check.passed ? `✓ all ${n.check.rows.length} checks passed`
+          : /\b(nan|inf)\b/.test(n.value) ? "✗ f is no finite number here: nothing to check; choose another point" : "✗ a check failed"),
         make("ul", {}, ...n.check.rows.map((r) => make("li", {}, `${r.ok ? "✓" : "✗"} ${r.what} ${r.where}: ${r.observed} (${r.expected})`))));
     const digits = (v) => typeof v === "number" ? Number(v.toPrecision(4)).toString() : v;
     const matrix = n.matrix ? make("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "Jacobian at the point" }, make("table", { class: "matrix" }, make("caption", {}, "Jacobian there"),
