@@ -7,6 +7,7 @@ from collections.abc import Callable
 from functools import cached_property
 from typing import Any
 
+from ..maps.derivation import Derivation
 from ..maps.structured import Shown
 from ..ops.discrete_fourier import Transform
 from ..ops.op import Combination, Contraction, Multilinear, Op, Reduction, Single
@@ -219,7 +220,7 @@ _ADJOINTS = {
 
 def explain(f: Any, *spaces: Any) -> Explanation:
     """The derivation of f' and its adjoint, rule by rule: with the equations of the paper, then in matrix notation from
-    the definition to the closed form.
+    the definition to the closed form. `f` is a function with its spaces or examples, as for derive, or a derivation.
 
     >>> import riesz as rz
     >>> rz.explain(rz.ln @ rz.sin).rules[0]
@@ -227,4 +228,4 @@ def explain(f: Any, *spaces: Any) -> Explanation:
     """
     from ..functions.derivatives import derive
 
-    return Explanation(derive(f, *spaces))
+    return Explanation(f if isinstance(f, Derivation) and not spaces else derive(f, *spaces))
