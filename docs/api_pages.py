@@ -130,7 +130,11 @@ def _members(thing: object) -> list[tuple[str, object]]:
             known.update(vars(kind))
     kinds = (property, cached_property, classmethod, staticmethod)
     methods = [(key, x) for key, x in sorted(known.items()) if callable(x) or isinstance(x, kinds)]
-    return [(key, x) for key, x in methods if not key.startswith("_") and inspect.getdoc(x) and not inspect.isclass(x)]
+    return [
+        (key, x)
+        for key, x in methods
+        if key[0] != "_" and key != "displayed" and inspect.getdoc(x) and not inspect.isclass(x)
+    ]
 
 
 def _signature(name: str, thing: object) -> str:

@@ -41,7 +41,17 @@ class Explanation(Shown):
     @cached_property
     def steps(self) -> list[Any]:
         """Equations in the arguments, each with its rule; the last one is the closed form. None where a derivative has
-        no closed form."""
+        no closed form.
+
+        >>> import numpy as np, riesz as rz
+        >>> for step in rz.explain(lambda x: np.sum(x**2), rz.R ** 3).steps:
+        ...     print(step, "|", step.rule)
+        f = ‖x‖² | definition
+        dy1 = x ∘ dx | product and chain rule
+        dy2 = 2 dy1 = 2(x ∘ dx) | linear: scaled
+        dy3 = Σ(dy2) = 2 xᵀ dx | linear: summed or turned
+        ∇f = 2x | the gradient: f'(x) dx = ⟨∇f, dx⟩
+        """
         return later.form_steps(self.derivation)
 
 
