@@ -22,11 +22,9 @@ from ..show.face import written as written_in
 from ..show.latex_alphabet import LATEX
 from ..show.mathml_alphabet import MATHML, typeset
 from ..show.notation import UNICODE, Notation
-from .arguments import TARGETS, UsageError
+from .arguments import FOLDERS, TARGETS, UsageError
 from .subjects import Subject, subject, written
 
-FOLDERS = ("c", "wasm")
-"""Targets that are several files."""
 LATER = {"cuda": "CUDA", "rust": "Rust", "fortran": "Fortran", "lean": "Lean", "onnx": "ONNX"}
 """Targets that people ask for, and that are not there yet."""
 

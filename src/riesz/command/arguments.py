@@ -8,6 +8,8 @@ from typing import Any, NoReturn
 
 FORMATS = ("unicode", "latex", "mathml", "html", "json")
 TARGETS = ("numpy", "jax", "torch", "julia", "matlab", "latex", "text")
+FOLDERS = ("c", "wasm")
+"""Targets that are several files."""
 SHELLS = ("bash", "zsh", "fish")
 KINDS = ("gradient", "jacobian", "hessian")
 
@@ -40,6 +42,7 @@ EXAMPLES = {
     "export": (
         "riesz export 'A, x, b -> sum((A @ x - b) ** 2)' --shapes 5,3 3 5 --to numpy -o gradient.py",
         "riesz export 'X -> log(det(X))' --shapes 3,3 --kind hessian --to julia",
+        "riesz export 'A, x, b -> sum((A @ x - b) ** 2)' --shapes 5,3 3 5 --to c -o gradient",
     ),
     "bench": ("riesz bench 'x -> sum(tanh(x) ** 2)' --shapes 100000",),
     "play": ("riesz play", "riesz play model.py:loss --shapes 4 4,2 --no-browser"),
@@ -153,7 +156,7 @@ def parser() -> CommandParser:
     formatted(made, ("unicode", "json"))
 
     made = command("export", "the closed form as code that runs alone")
-    made.add_argument("--to", required=True, metavar="TARGET", help=", ".join((*TARGETS, "c", "wasm")))
+    made.add_argument("--to", required=True, metavar="TARGET", help=", ".join((*TARGETS, *FOLDERS)))
     made.add_argument("--kind", choices=KINDS, help="default: gradient of functions into ℝ, else jacobian")
     output(made, "the code")
 
