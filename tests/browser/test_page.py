@@ -191,6 +191,23 @@ def test_links_restore_the_page(open_page):
     assert again.locator(".panel").count() == 1 and again.locator(".versus").count() == 0
 
 
+def test_links_restore_what_was_chosen(open_page):
+    page = open_page(fragment(f="x -> sum(x ** 3)", s="4"))
+    page.locator(".form").get_by_role("button", name="Hessian").click()
+    page.get_by_role("button", name="Julia", exact=True).click()
+    page.locator(".diagram").get_by_role("button", name="Adjoint").click()
+    page.get_by_role("button", name="Next step").click()
+    again = open_page(page.evaluate("location.hash"))
+    until(again, "document.querySelector('.source')?.textContent.includes('function hessian')")
+    pressed = again.eval_on_selector_all("[aria-pressed=true]", "all => all.map((e) => e.textContent)")
+    assert pressed == ["Hessian", "Adjoint", "Jacobian", "Julia"]
+    assert again.locator(".steps .count").inner_text().startswith("2 of")
+    other = open_page(
+        fragment(f="x -> sum(x ** 3)", s="4", v="target.__proto__ kind.7 step.-1 side.<b> x constructor.a")
+    )
+    assert other.locator(".steps .count").inner_text().startswith("1 of")
+
+
 def test_two_functions_are_compared(open_page):
     page = open_page(fragment(f="x -> sum(x ** 2)", s="6", f2="x -> dot(x, x)", s2="6"))
     page.wait_for_selector(".versus")
