@@ -10,7 +10,10 @@ from pathlib import Path
 import riesz as rz
 from riesz.backends.entry import Compiled
 from riesz.backends.profile import Profile
+from riesz.backends.sparse_numbers import SparseDerivative, SparsePattern
 from riesz.checking.derivative_check import Report
+from riesz.constrained.nlp_result import NlpResult
+from riesz.constrained.nonlinear_program import NonlinearProgram
 from riesz.forms.closed_form import ClosedForm
 from riesz.least_squares.fit_result import LeastSquaresResult
 from riesz.maps.derivation import Derivation, Family
@@ -28,7 +31,8 @@ GROUPS = {
     "primitives": "Functions of numbers",
     "spaces": "Spaces, index sets and relations",
     "loops": "Loops, branches and batches",
-    "implicit": "Implicit functions and least squares",
+    "implicit": "Implicit functions, least squares, constraints",
+    "manifolds": "Manifolds, rotations and poses",
     "showing": "Showing, checking and compiling",
     "libraries": "JAX and other libraries",
     "errors": "Errors",
@@ -39,7 +43,8 @@ CHOSEN = {
     "maps": "LinearMap",
     "spaces": "R Zero Space Set seg direct_sum space_of Relation relation relations",
     "loops": "cond switch loop fori_loop while_loop vmap checkpoint",
-    "implicit": "root fixed_point argmin nlp gauss_newton levenberg_marquardt manifolds",
+    "implicit": "root fixed_point argmin nlp gauss_newton levenberg_marquardt",
+    "manifolds": "manifolds",
     "showing": "explain notation assume check check_domain compile display laws verbose",
     "libraries": "from_jax jax_rule from_torch torch_rule",
 }
@@ -60,9 +65,9 @@ _CODE = re.compile(r"(^```.*?^```$|`[^`\n]*`)", flags=re.M | re.S)
 
 
 HELD = {
-    "derivatives": [Derivation, ClosedForm, Family],
+    "derivatives": [Derivation, ClosedForm, Family, SparseDerivative, SparsePattern],
     "maps": [Solver, Structure, MapPlan],
-    "implicit": [LeastSquaresResult],
+    "implicit": [LeastSquaresResult, NonlinearProgram, NlpResult],
     "showing": [Explanation, Display, Diagram, Compiled, Profile, Report],
 }
 """What users hold and do not call by name."""
@@ -114,9 +119,9 @@ def entry(name: str, thing: object) -> str:
 
 
 def _members(thing: object) -> list[tuple[str, object]]:
-    """The public functions of a module, or methods and properties of a class."""
+    """The public names of a module, or methods and properties of a class."""
     if inspect.ismodule(thing):
-        return [(key, x) for key in sorted(thing.__all__) for x in [getattr(thing, key)] if inspect.isfunction(x)]
+        return [(key, getattr(thing, key)) for key in sorted(thing.__all__, key=str.lower)]
     if not inspect.isclass(thing) or issubclass(thing, BaseException):
         return []
     known: dict[str, object] = {}
@@ -125,7 +130,11 @@ def _members(thing: object) -> list[tuple[str, object]]:
             known.update(vars(kind))
     kinds = (property, cached_property, classmethod, staticmethod)
     methods = [(key, x) for key, x in sorted(known.items()) if callable(x) or isinstance(x, kinds)]
-    return [(key, x) for key, x in methods if not key.startswith("_") and inspect.getdoc(x) and not inspect.isclass(x)]
+    return [
+        (key, x)
+        for key, x in methods
+        if key[0] != "_" and key != "displayed" and inspect.getdoc(x) and not inspect.isclass(x)
+    ]
 
 
 def _signature(name: str, thing: object) -> str:

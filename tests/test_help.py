@@ -1,6 +1,7 @@
 """`help` shows a docstring with an example that runs for every public name; `dir(rz)` shows the public names only."""
 
 import doctest
+import inspect
 import pydoc
 import subprocess
 import sys
@@ -30,6 +31,11 @@ def test_every_public_name_has_an_example_that_runs(name):
     said: list[str] = []
     doctest.DocTestRunner(optionflags=doctest.NORMALIZE_WHITESPACE).run(examples, out=said.append)
     assert not said, "".join(said)
+
+
+@pytest.mark.parametrize("name", sorted(rz.manifolds.__all__))
+def test_every_name_for_manifolds_has_an_example(name):
+    assert ">>> " in inspect.getdoc(getattr(rz.manifolds, name))
 
 
 @pytest.mark.parametrize("name", NAMES)

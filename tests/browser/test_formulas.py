@@ -4,6 +4,7 @@ outside or on top of something else. Pictures of the same formula are the same, 
 import hashlib
 import json
 
+import numpy as np
 import pytest
 
 import riesz as rz
@@ -80,4 +81,15 @@ def test_twenty_pictures(chromium, formulas):
         page.set_content(f"<!doctype html><style>math{{font-size:24px;width:max-content}}</style>{m}")
         pictures.append(hashlib.sha256(page.locator("math").screenshot()).hexdigest())
     assert pictures[0] == pictures[-1] and len({*pictures}) == len(chosen) == 20
+    page.close()
+
+
+def test_index_sets_are_bold(chromium):
+    """tanh over an index set of two is not the square of tanh. MathML Core has no mathvariant for numbers."""
+    page = chromium.new_page()
+    page.set_content(f"<!doctype html>{rz.derive(lambda x: np.tanh(x) ** 2, rz.R**2).function.mathml()}")
+    weights = page.evaluate(
+        "[...document.querySelectorAll('mn')].map((e) => [e.parentElement.firstChild.textContent, getComputedStyle(e).fontWeight])"
+    )
+    assert ["tanh", "700"] in weights
     page.close()

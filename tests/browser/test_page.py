@@ -100,6 +100,32 @@ def test_hessian_code_and_structure_by_tabs(open_page):
     until(page, "location.hash.includes('k=1000')")
 
 
+def test_a_chosen_tab_can_be_read_under_the_pointer(open_page):
+    page = open_page(fragment(f="x -> sum(x ** 3)", s="4"))
+    tab = page.locator(".form").get_by_role("button", name="Gradient")
+    tab.hover()
+    colour, back = tab.evaluate("e => [getComputedStyle(e).color, getComputedStyle(e).backgroundColor]")
+    assert colour != back
+
+
+def test_c_and_the_order_of_contraction_are_made_when_asked_for(open_page):
+    page = open_page(fragment(f="A, B, x -> A @ (B @ x)", s="4,3 3,5 5", k="6"))
+    page.locator(".code").get_by_role("button", name="C", exact=True).click()
+    until(page, "document.querySelector('.source')?.textContent.includes('#include <math.h>')")
+    page.locator(".diagram").get_by_role("button", name="Contraction").click()
+    until(page, "document.querySelector('.diagram desc')?.textContent.includes('for 6 right-hand sides')")
+    page.locator(".columns input").fill("7")
+    until(page, "document.querySelector('.diagram desc')?.textContent.includes('for 7 right-hand sides')")
+    page.locator("textarea").fill("X -> log(det(X))")
+    until(page, "document.querySelector('.code .none')?.textContent.includes('not known in C')")
+    until(page, "document.querySelector('.diagram svg')")
+
+
+def test_a_point_without_a_value_is_told(open_page):
+    page = open_page(fragment(f="x -> log(x - 10)"))
+    assert "choose another point" in page.locator(".point summary").inner_text()
+
+
 def test_pointing_at_a_part_marks_it_everywhere(open_page):
     page = open_page()
     page.locator(".form math [data-id]", has_text="W").last.hover()
@@ -163,6 +189,23 @@ def test_links_restore_the_page(open_page):
     assert again.locator(".shapes input").nth(1).input_value() == "7"
     again.get_by_role("button", name="Compare").click()
     assert again.locator(".panel").count() == 1 and again.locator(".versus").count() == 0
+
+
+def test_links_restore_what_was_chosen(open_page):
+    page = open_page(fragment(f="x -> sum(x ** 3)", s="4"))
+    page.locator(".form").get_by_role("button", name="Hessian").click()
+    page.get_by_role("button", name="Julia", exact=True).click()
+    page.locator(".diagram").get_by_role("button", name="Adjoint").click()
+    page.get_by_role("button", name="Next step").click()
+    again = open_page(page.evaluate("location.hash"))
+    until(again, "document.querySelector('.source')?.textContent.includes('function hessian')")
+    pressed = again.eval_on_selector_all("[aria-pressed=true]", "all => all.map((e) => e.textContent)")
+    assert pressed == ["Hessian", "Adjoint", "Jacobian", "Julia"]
+    assert again.locator(".steps .count").inner_text().startswith("2 of")
+    other = open_page(
+        fragment(f="x -> sum(x ** 3)", s="4", v="target.__proto__ kind.7 step.-1 side.<b> x constructor.a")
+    )
+    assert other.locator(".steps .count").inner_text().startswith("1 of")
 
 
 def test_two_functions_are_compared(open_page):
@@ -301,6 +344,16 @@ def test_narrow_screens(open_page, width):
     page.locator("dialog li button").nth(11).click()
     until(page, "document.querySelector('.panel').dataset.settled")
     assert page.evaluate("document.documentElement.scrollWidth") <= width
+
+
+@pytest.mark.parametrize("width", [320, 390])
+def test_a_comparison_on_a_phone_shows_both(open_page, width):
+    page = open_page(
+        fragment(f="x -> sum(x ** 2)", s="6", f2="x -> sum(exp(x))", s2="6"), viewport={"width": width, "height": 800}
+    )
+    until(page, "document.querySelector('.versus')")
+    box = page.locator(".versus")
+    assert box.evaluate("e => e.scrollWidth <= e.clientWidth")
 
 
 def test_colours_can_be_chosen(open_page):

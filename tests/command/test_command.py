@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import riesz as rz
-from riesz.command.arguments import EXAMPLES, TARGETS, parser
+from riesz.command.arguments import EXAMPLES, FOLDERS, TARGETS, parser
 from riesz.command.command_line import main
 from riesz.command.completion import script, subcommands
 
@@ -122,6 +122,14 @@ def test_spy_and_cost(riesz, tmp_path):
     assert code == 0 and [p["columns"] for p in plans] == [1, 50]
     assert all(sum(w["chosen"] for w in p["ways"]) == 1 for p in plans)
     assert riesz("cost", *bands, "--columns", "-1")[0] == 2
+
+
+def test_the_order_of_contraction(riesz):
+    product = ["x, A -> A @ (A @ x)", "--shapes", "20", "20,20"]
+    code, out, _ = riesz("diagram", *product, "--columns", "5")
+    assert code == 0 and "for 5 right-hand sides" in out and "for 5" not in riesz("diagram", *product)[1]
+    code, out, err = riesz("diagram", *product, "--columns", "-5")
+    assert code == 2 and not out and "0 or more" in err
 
 
 @pytest.mark.parametrize("more", [[], ["--adjoint"]])
@@ -289,7 +297,7 @@ def test_completion_in_bash(tmp_path):
     file.write_text(script("bash"))
     ask = f'source {file}; COMP_WORDS=(riesz export x --to ""); COMP_CWORD=4; _riesz; echo "${{COMPREPLY[@]}}"'
     found = subprocess.run(["bash", "-c", ask], capture_output=True, text=True, check=True).stdout.split()
-    assert found == [*TARGETS]
+    assert found == [*TARGETS, *FOLDERS]
     ask = f'source {file}; COMP_WORDS=(riesz de); COMP_CWORD=1; _riesz; echo "${{COMPREPLY[@]}}"'
     assert subprocess.run(["bash", "-c", ask], capture_output=True, text=True, check=True).stdout.split() == ["derive"]
 

@@ -2,6 +2,7 @@
 
 import http.client
 import json
+import os
 import socket
 import subprocess
 import sys
@@ -94,6 +95,15 @@ def test_second_derivatives_and_numbers(server):
     line = asked(server, "numbers", {"text": "x -> log(x)"}).data
     assert line["plot"]["kind"] == "line" and None in line["plot"]["values"]
     assert "only functions into ℝ" in asked(server, "second", LAYER).data["error"]
+
+
+def test_parts_that_are_asked_for(server):
+    body = {"text": "A, x, b -> sum((A @ x - b) ** 2)", "shapes": "5,3 3 5"}
+    assert "#include <math.h>" in asked(server, "part", {**body, "part": "c"}).data["code"]
+    assert "hessian" in asked(server, "part", {**body, "part": "c", "second": True}).data["code"]
+    assert "for 3 right-hand sides" in asked(server, "part", {**body, "part": "order", "columns": 3}).data["svg"]
+    for other in ("spy", None, 3, ["c"], {"c": 1}):
+        assert "parts are c and order" in asked(server, "part", {**body, "part": other}).data["error"]
 
 
 def test_every_example_of_the_gallery_works():
@@ -315,6 +325,34 @@ def test_an_endless_computation_is_ended_and_the_next_one_works():
         dying = {"text": "def f(x):\n    import os\n    os._exit(3)\n", "shapes": "3"}
         assert asked(server, body=dying).data["ended"] == "broken"
         assert "error" not in asked(server, body=LAYER).data
+
+
+COPIES = "import os\ndef f(x):\n    os.fork()\n    return x * x"
+CHILD = """import subprocess, sys
+def f(x):
+    with open({place!r}, "w") as file:
+        file.write(str(subprocess.Popen([sys.executable, "-c", "import time; time.sleep(300)"]).pid))
+    while True:
+        pass"""
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system does not copy processes")
+def test_processes_that_code_has_started_answer_nothing_and_end_with_it(tmp_path):
+    place = tmp_path / "pid"
+    with running(seconds=1.5, setup={"code": True, "file": ""}, count=1) as server:
+        assert asked(server, body={"text": COPIES, "shapes": "3"}).data["type"] == "ℝ^3 → ℝ^3"
+        for k in range(1, 5):  # each answer is that of its own request
+            found = asked(server, body={"text": f"x -> sin(x[:{k}])", "shapes": "9"})
+            assert found.data["type"] == f"ℝ^9 → ℝ^{k}"
+        assert (
+            "SystemExit"
+            in asked(server, body={"text": "def f(x):\n    raise SystemExit(7)", "shapes": "3"}).data["error"]
+        )
+        assert asked(server, body={"text": CHILD.format(place=str(place)), "shapes": "3"}).data["ended"] == "slow"
+        child, end = int(place.read_text()), time.monotonic() + 10
+        while Path(f"/proc/{child}").exists() and "Z" not in Path(f"/proc/{child}/stat").read_text().split()[2]:
+            assert time.monotonic() < end
+            time.sleep(0.05)
 
 
 def test_a_newer_request_of_a_page_ends_its_older_one():

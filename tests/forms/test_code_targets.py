@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import inspect
 import re
 import shutil
 import subprocess
@@ -102,3 +103,28 @@ def test_matlab_code_in_octave(tmp_path):
             wrong.append((k, row(k).text, line, code(k, "matlab")))
     assert not wrong
     assert len(shown) > 0.85 * len(tried)
+
+
+TIED = [
+    lambda x, y: np.sum(np.where(y > 0, x**2, x)),
+    lambda x, y: np.sum(np.where(y >= 0, x**2, 3 * x) * np.where(y < 0, x, 1.0)),
+    lambda x, y: np.sum(np.where(y <= 1, x, 2 * x) * np.where(~(y > 0), x, 1.0)),
+    lambda x, y: np.sum(np.where((y > 0) & (x >= 1), x**3, y * x)),
+    lambda x, y: np.sum(np.maximum(x * y, 0.0) + np.where(x < y, x, 2 * y)),
+    lambda x, y: np.sum(np.where(np.abs(x - y) <= 1, (x - y) ** 2 / 2, np.abs(x - y) - 0.5)),
+]
+
+
+@pytest.mark.parametrize("captured", [False, True])
+@pytest.mark.parametrize("k", range(len(TIED)))
+def test_code_is_exact_where_compared_numbers_are_equal(k, captured):
+    """Labels and masks have many such places; at a maximum each side has one half."""
+    x, y = np.array([0.0, 1.0, 1.0, 2.0, 0.0]), np.array([0.0, 0.0, 1.0, 1.0, -1.0])
+    f = (lambda x: TIED[k](x, y)) if captured else TIED[k]
+    form = rz.derive(f, *((x,) if captured else (x, y))).gradient
+    found: dict = {}
+    exec(form.code("numpy"), found)
+    result = found["gradient"](
+        **({"x": x, "y": y} if "y" in inspect.signature(found["gradient"]).parameters else {"x": x})
+    )
+    np.testing.assert_allclose(result if captured else result[0], rz.grad(TIED[k])(x, y), atol=1e-14)

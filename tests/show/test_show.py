@@ -134,6 +134,11 @@ def test_explain_names_every_rule_it_uses():
     assert str(e.derivation) in str(e)
 
 
+def test_explain_takes_a_derivation_too():
+    D = rz.derive(lambda x: np.sum(np.sin(x) ** 2), np.ones(3))
+    assert str(rz.explain(D)) == str(rz.explain(D.function))
+
+
 def test_explain_of_a_linear_function_is_itself():
     assert rz.explain(rz.dup, R).rules == [("dup'(v) = dup", "linear function, rule (3): its own derivative")]
 

@@ -17,7 +17,7 @@ SUBSCRIPT = str.maketrans("₀₁₂₃₄₅₆₇₈₉", "0123456789")
 SUPERSCRIPT = str.maketrans("⁰¹²³⁴⁵⁶⁷⁸⁹⁻", "0123456789-")
 TOKEN = re.compile(
     r"\s*(?:(?P<place>[₀₁₂₃₄₅₆₇₈₉]+(?:,[₀₁₂₃₄₅₆₇₈₉]+)?)|(?P<number>[0-9]+(?:\.[0-9]+)?(?:e−?[0-9]+)?|½)|(?P<raised>⁻ᵀ|ᵀ|[⁻⁰¹²³⁴⁵⁶⁷⁸⁹]+)|(?P<under>[ᵢⱼₖₗₘₙₚᵣₛₜ,]*[ᵢⱼₖₗₘₙₚᵣₛₜ])|(?P<word>[A-Za-zΑ-Ωα-ω_][A-Za-zΑ-Ωα-ω_0-9]*|𝟏)"
-    r"|(?P<mark>\^\(∘?|[-+−∘⊗/>=,()\[\]‖|]))"
+    r"|(?P<mark>\^\(∘?|[-+−∘⊗/>≥=,()\[\]‖|]))"
 )
 
 
@@ -239,7 +239,7 @@ class Reader:
         while True:
             parts.append(self.factor(shape))
             kind, word = self.left[0]
-            if kind == "end" or word in ("+", "−", "-", "∘", "⊗", "/", ">", "=", ",", ")", "]"):
+            if kind == "end" or word in ("+", "−", "-", "∘", "⊗", "/", ">", "≥", "=", ",", ")", "]"):
                 break
             if word in ("‖", "|") and self.bars[-1] == word:
                 break
@@ -285,7 +285,8 @@ class Reader:
             if word == "[":
                 sign = self.next()[1]
                 other = plain(self.sum())
-                found = (plain(found) > other) + 0.5 * (plain(found) == other) if sign == ">" else plain(found) == other
+                equal = plain(found) == other
+                found = equal if sign == "=" else (plain(found) > other) + (0.5 if sign == ">" else 1.0) * equal
                 found = found / np.sum(found) if sign == "=" else found
             self.bars.pop()
             self.next(")" if word == "(" else "]")

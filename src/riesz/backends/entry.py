@@ -184,17 +184,35 @@ class Compiled(Remade, Displayed):
 
     @property
     def source(self) -> str:
-        """The generated source."""
+        """The generated source.
+
+        >>> import numpy as np, riesz as rz
+        >>> g = rz.compile(rz.grad(lambda x: np.sum(np.sin(x))), np.ones(3))
+        >>> print(g.source.splitlines()[0])
+        def grad__lambda(args):
+        """
         return self.code.source
 
     @property
     def backend(self) -> str:
-        """What runs it."""
+        """What runs it.
+
+        >>> import numpy as np, riesz as rz
+        >>> g = rz.compile(rz.grad(lambda x: np.sum(np.sin(x))), np.ones(3))
+        >>> g(np.zeros(3)), g.backend
+        (array([1., 1., 1.]), 'python')
+        """
         return self.code.backend
 
     @property
     def cost(self) -> Cost:
-        """Operations of one run, and numbers kept."""
+        """Operations of one run, and numbers kept.
+
+        >>> import numpy as np, riesz as rz
+        >>> g = rz.compile(rz.grad(lambda x: np.sum(np.sin(x))), np.ones(3))
+        >>> g.cost.flops
+        3
+        """
         return self.code.cost
 
     def to_torch(self) -> Callable[..., Any]:
@@ -216,7 +234,13 @@ class Compiled(Remade, Displayed):
         return profiled(self.name, code, given.arrays, lambda: self(*args, **kwargs))
 
     def explain(self) -> str:
-        """What was chosen, and why."""
+        """What was chosen, and why.
+
+        >>> import numpy as np, riesz as rz
+        >>> g = rz.compile(rz.grad(lambda x: np.sum(np.sin(x))), np.ones(3))
+        >>> print(g.explain().splitlines()[0])
+        grad(<lambda>): backend 'python'. Its arrays are small enough to be taken apart: 3 operations on Python floats.
+        """
         return f"{self.name}: backend {self.code.backend!r}. {self.code.why}"
 
     def __get__(self, instance: Any, owner: Any = None) -> Any:

@@ -87,7 +87,14 @@ class SparsePattern:
         return iter((self.rows, self.columns))
 
     def matrix(self, values: Any) -> Any:
-        """The SciPy matrix (CSR) with these numbers."""
+        """The SciPy matrix (CSR) with these numbers.
+
+        >>> import numpy as np, riesz as rz
+        >>> S = rz.sparse_jacobian(lambda x: x[1:] * x[:-1], np.ones(3))
+        >>> S.pattern.matrix(np.arange(4.0)).toarray()
+        array([[0., 1., 0.],
+               [0., 2., 3.]])
+        """
         import scipy.sparse as scipy_sparse  # pyright: ignore[reportMissingTypeStubs]
 
         parts = values, self.columns.copy(), self.indptr.copy()
@@ -167,7 +174,13 @@ class SparseDerivative(Displayed):
         return "" if self._code is None else self._code.source
 
     def values(self, /, *args: Any) -> Any:
-        """The numbers of the matrix at a point, in the order of the pattern."""
+        """The numbers of the matrix at a point, in the order of the pattern.
+
+        >>> import numpy as np, riesz as rz
+        >>> S = rz.sparse_jacobian(lambda x: x[1:] * x[:-1], np.ones(3))
+        >>> S.values(np.array([1.0, 2.0, 3.0]))
+        array([2., 1., 3., 2.])
+        """
         leaves: Any = OTHER if self._opened is None else self._opened(args)
         return self._values(self._leaves(args) if leaves is OTHER else leaves)
 

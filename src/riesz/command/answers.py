@@ -22,11 +22,9 @@ from ..show.face import written as written_in
 from ..show.latex_alphabet import LATEX
 from ..show.mathml_alphabet import MATHML, typeset
 from ..show.notation import UNICODE, Notation
-from .arguments import TARGETS, UsageError
+from .arguments import FOLDERS, TARGETS, UsageError
 from .subjects import Subject, subject, written
 
-FOLDERS = ("c", "wasm")
-"""Targets that are several files."""
 LATER = {"cuda": "CUDA", "rust": "Rust", "fortran": "Fortran", "lean": "Lean", "onnx": "ONNX"}
 """Targets that people ask for, and that are not there yet."""
 
@@ -148,16 +146,21 @@ def _export_alone(given: Any) -> int:
     """C or WebAssembly: a folder."""
     if not given.output:
         raise UsageError(f"--to {given.to} writes a folder: give its name with -o")
+    s = _subject(given)
+    for file in alone(s, given.kind or s.kind, given.to, given.output):
+        print(f"riesz: wrote {file}", file=sys.stderr)
+    return 0
+
+
+def alone(s: Subject, kind: str, to: str, folder: str) -> list[Path]:
+    """A derivative as files of another language."""
     from ..backends.entry import compile as compiled
     from ..functions.jacobians import hessian, jacobian
 
-    s = _subject(given)
-    make: Any = {"gradient": grad, "jacobian": jacobian, "hessian": hessian}[given.kind or s.kind]
+    make: Any = {"gradient": grad, "jacobian": jacobian, "hessian": hessian}[kind]
     arguments = s.arguments
     every = tuple(range(len(arguments))) if len(arguments) > 1 else 0
-    for file in compiled(make(s.function, every), *arguments).export(given.to, given.output):
-        print(f"riesz: wrote {file}", file=sys.stderr)
-    return 0
+    return compiled(make(s.function, every), *arguments).export(to, folder)
 
 
 # -- maps at a point -------------------------------------------------------------------------------------------
@@ -196,12 +199,10 @@ def spy(given: Any) -> int:
 
 def diagram(given: Any) -> int:
     """The derivative, or its adjoint, as a string diagram."""
-    s = _subject(given)
-    return _write(given, _diagram(s.map().H if given.adjoint else s.map()))
-
-
-def _diagram(L: Any) -> str:
-    return L.diagram().svg(alone=True)
+    if given.columns is not None and given.columns < 0:
+        raise UsageError(f"--columns {given.columns}: the number of right-hand sides is 0 or more")
+    L = _subject(given).map()
+    return _write(given, (L.H if given.adjoint else L).diagram(columns=given.columns).svg(alone=True))
 
 
 def cost(given: Any) -> int:

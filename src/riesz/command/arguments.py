@@ -8,6 +8,8 @@ from typing import Any, NoReturn
 
 FORMATS = ("unicode", "latex", "mathml", "html", "json")
 TARGETS = ("numpy", "jax", "torch", "julia", "matlab", "latex", "text")
+FOLDERS = ("c", "wasm")
+"""Targets that are several files."""
 SHELLS = ("bash", "zsh", "fish")
 KINDS = ("gradient", "jacobian", "hessian")
 
@@ -32,11 +34,15 @@ EXAMPLES = {
         "riesz spy 'x -> x[1:] * x[:-1]' --shapes 12",
         "riesz spy 'x -> sum(x[1:] ** 2 * x[:-1])' --shapes 40 --hessian -o H.svg",
     ),
-    "diagram": ("riesz diagram 'x, W -> tanh(W @ x)' --shapes 3 2,3 -o map.svg",),
+    "diagram": (
+        "riesz diagram 'x, W -> tanh(W @ x)' --shapes 3 2,3 -o map.svg",
+        "riesz diagram 'x, A -> A @ (A @ x)' --shapes 20 20,20 --columns 5 -o order.svg",
+    ),
     "cost": ("riesz cost 'x, A -> A @ (A @ x)' --shapes 200 200,200 --columns 1 100",),
     "export": (
         "riesz export 'A, x, b -> sum((A @ x - b) ** 2)' --shapes 5,3 3 5 --to numpy -o gradient.py",
         "riesz export 'X -> log(det(X))' --shapes 3,3 --kind hessian --to julia",
+        "riesz export 'A, x, b -> sum((A @ x - b) ** 2)' --shapes 5,3 3 5 --to c -o gradient",
     ),
     "bench": ("riesz bench 'x -> sum(tanh(x) ** 2)' --shapes 100000",),
     "play": ("riesz play", "riesz play model.py:loss --shapes 4 4,2 --no-browser"),
@@ -140,6 +146,7 @@ def parser() -> CommandParser:
 
     made = command("diagram", "the derivative as a string diagram, in SVG")
     made.add_argument("--adjoint", action="store_true", help="of the adjoint instead")
+    made.add_argument("--columns", type=int, metavar="K", help="with the order of contraction for K right-hand sides")
     drawn(made)
     output(made, "the picture")
 
@@ -149,7 +156,7 @@ def parser() -> CommandParser:
     formatted(made, ("unicode", "json"))
 
     made = command("export", "the closed form as code that runs alone")
-    made.add_argument("--to", required=True, metavar="TARGET", help=", ".join((*TARGETS, "c", "wasm")))
+    made.add_argument("--to", required=True, metavar="TARGET", help=", ".join((*TARGETS, *FOLDERS)))
     made.add_argument("--kind", choices=KINDS, help="default: gradient of functions into ℝ, else jacobian")
     output(made, "the code")
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from typing import Any, NamedTuple
 
-from .arguments import TARGETS, parser
+from .arguments import FOLDERS, TARGETS, parser
 
 
 class Words(NamedTuple):
@@ -32,7 +32,7 @@ def subcommands() -> list[Words]:
         options: list[tuple[list[str], str, list[str] | None]] = []
         choices, files = list[str](), False
         for action in [a for a in sub._actions if a.help != argparse.SUPPRESS]:
-            known = [*map(str, action.choices or (TARGETS if action.dest == "to" else ()))]
+            known = [*map(str, action.choices or ((*TARGETS, *FOLDERS) if action.dest == "to" else ()))]
             if action.option_strings:
                 options.append((action.option_strings, action.help or "", known if action.nargs != 0 else None))
             else:

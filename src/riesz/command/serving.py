@@ -47,7 +47,7 @@ HEADERS = {
     "Cross-Origin-Resource-Policy": "same-origin",
     "Cache-Control": "no-store",
 }
-ROUTES = ("view", "second", "numbers")
+ROUTES = ("view", "second", "numbers", "part")
 MOST_BYTES = 1 << 16
 """Of a request."""
 CONNECTIONS = 32
@@ -233,7 +233,7 @@ class PageHandler(BaseHTTPRequestHandler):
             return
         self._clock.cancel()
         page = request.pop("page", "")
-        lane = f"{what} {page}" if page else ""
+        lane = f"{what} {request.get('part')} {page}" if page else ""
         key = json.dumps([what, request], sort_keys=True)
         known = self.server.answers.get(key)
         if known is not None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import tempfile
 from collections.abc import Callable
 from typing import Any
 
@@ -19,7 +20,7 @@ from ..show.mathml_alphabet import MATHML, MathML, typeset
 from ..show.notation import UNICODE
 from ..show.spy import cells
 from ..text.text_limits import Limit
-from .answers import film, head, plan_data
+from .answers import alone, film, head, plan_data
 from .arguments import TARGETS, UsageError, sentence
 from .plots import plot
 from .subjects import Subject, function_of_code, shape_of, subject, written
@@ -57,7 +58,7 @@ class Views:
             try:
                 s = self._subject(request)
                 return ROUTES[request["what"]](s, request)
-            except Exception as problem:
+            except (Exception, SystemExit) as problem:
                 return {"error": sentence(problem)}
 
     def _subject(self, request: dict[str, Any]) -> Subject:
@@ -193,6 +194,27 @@ def structure(s: Subject, second: bool, columns: int) -> dict[str, Any]:
     }
 
 
+# -- asked for by name ------------------------------------------------------------------------------------------
+
+
+def part(s: Subject, request: dict[str, Any]) -> dict[str, Any]:
+    """What is shown only where somebody looks: code in C, or the order of contraction."""
+    match request.get("part"):
+        case "c":
+            return {"code": in_c(s, "hessian" if request.get("second") and s.real else s.kind)}
+        case "order":
+            return {"svg": s.map().diagram(columns=_columns(request)).svg()}
+        case other:
+            raise UsageError(f"there is no part {str(other)[:40]!r}; parts are c and order")
+
+
+def in_c(s: Subject, kind: str) -> str:
+    """A derivative as C that runs alone: its header and its function."""
+    with tempfile.TemporaryDirectory() as folder:
+        header, source, *_ = alone(s, kind, "c", folder)
+        return f"/* {header.name} */\n{header.read_text()}\n/* {source.name} */\n{source.read_text()}"
+
+
 # -- at a point -------------------------------------------------------------------------------------------------
 
 
@@ -260,4 +282,5 @@ ROUTES: dict[str, Callable[[Subject, dict[str, Any]], dict[str, Any]]] = {
     "view": view,
     "second": second,
     "numbers": numbers,
+    "part": part,
 }

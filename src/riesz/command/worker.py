@@ -79,8 +79,11 @@ def serve() -> None:
     rest = threading.Timer(IDLE, _load)
     rest.daemon = True
     rest.start()
+    me = os.getpid()
     while (request := receive(source)) is not None:
         answer = views.answer(request)
+        if os.getpid() != me:  # a copy that a user's code has made: answers come from one process
+            os._exit(0)
         try:
             send(out, answer)
         except ValueError as problem:  # what JSON has no word for

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import signal
 import subprocess
 import sys
 import threading
@@ -62,10 +63,11 @@ class Worker:
         return self.listen()
 
     def end(self) -> None:
-        """End the process, whatever it is doing."""
+        """End the process and those that it has started, whatever they are doing."""
         self.ended = True
-        with contextlib.suppress(OSError):
-            self.process.kill()
+        if self.process.returncode is None:
+            with contextlib.suppress(OSError):
+                self.process.kill() if sys.platform == "win32" else os.killpg(self.process.pid, signal.SIGKILL)
 
     def close(self) -> None:
         """End it and wait until it is gone."""

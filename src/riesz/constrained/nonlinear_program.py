@@ -86,6 +86,11 @@ class NonlinearProgram(Displayed):
         `method`: "ipopt" (an interior-point method for large sparse problems; needs cyipopt), "trust-constr" or "slsqp"
         (SciPy's), or "auto": Ipopt if it is installed. All get the exact sparse derivatives. `options` are the
         solver's own. `progress=True` prints a line per iteration; a function gets the `NlpIteration`.
+
+        >>> import numpy as np, riesz as rz
+        >>> P = rz.nlp(lambda x, p: np.sum((x - p) ** 2), np.zeros(2), inequality=lambda x, p: 1.0 - x, parameters=3.0)
+        >>> P.solve('slsqp').x.round(6), P.solve('slsqp', parameters=0.5).x.round(6)
+        (array([1., 1.]), array([0.5, 0.5]))
         """
         if method not in METHODS:
             raise VectorError(f"method={method!r}: expected one of {', '.join(METHODS)}")

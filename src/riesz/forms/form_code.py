@@ -19,6 +19,7 @@ from .form_text import written
 from .languages.dialect import Dialect
 from .languages.dialects import DIALECTS, EVERY_INDEX
 from .languages.matrix_languages import decomposed, function_text, spelled, unit_rows
+from .polynomials import TIES
 from .selections import Selected
 
 SUM, TIMES, POWER, ATOM = range(4)
@@ -125,11 +126,11 @@ class CodeWriter:
                 for column in columns[1:]:
                     found = self.call("kron", found[0], column)
                 return found
-            case "larger":
+            case "condition":
                 kids = self._terms(t, done)
                 none = t.kids[1].kind == "zeros" or kids[1][0] == "0"
                 difference = kids[0][0] if none else f"{kids[0][0]} - {_within(kids[1], TIMES)}"
-                return self.call("larger", difference, "0.5")
+                return self.call("step", difference, TIES[t.value])
             case "entry":
                 places = ", ".join([str(k + d.columns) for k in t.value])
                 if "entry" in d.helpers and not (t.kids[0].kind == "symbol" or t.kids[0].id in self.names):

@@ -123,8 +123,9 @@ class FormText:
                 first = TIMES if t.kids[0].kind == "hadamard" else CHAIN  # (x ∘ y) / z is x ∘ (y / z)
                 levels = (first, ATOM) if n.flat else (SUM, SUM)
                 return n.fraction(*[inside(x, level) for x, level in zip(t.kids, levels, strict=True)])
-            case "larger":
-                return f"[{self._term(t.kids[0], done, SUM)} > {self._term(t.kids[1], done, SUM)}]"
+            case "condition":
+                sign = n["≥"] if t.value == "reaches" else ">"
+                return f"[{self._term(t.kids[0], done, SUM)} {sign} {self._term(t.kids[1], done, SUM)}]"
             case "equal":
                 return f"[{self._term(t.kids[0], done, SUM)} = {self._term(t.kids[1], done, SUM)}]"
             case "entry":

@@ -16,7 +16,7 @@ from .exact_numbers import ONE, Number
 from .expression_trees import Tree, Trees
 from .laws.form_laws import components
 from .laws.selection_laws import lists_of_places
-from .polynomials import MANY, Algebra, Atom, Labels, Monomial, Polynomial, Power, Unreadable
+from .polynomials import BESIDES, MANY, TIES, Algebra, Atom, Labels, Monomial, Polynomial, Power, Unreadable
 
 WORK = 3000
 """How many factors are laid out with a search for what is shorter; forms of long programs are laid out as they are."""
@@ -78,21 +78,21 @@ class Layout:
         return best
 
     def _complements(self, atoms: list[Atom]) -> dict[Atom, Atom]:
-        """Pairs of atoms that are 1 together: σ(−z) and σ(z), [v > u] and [u > v]."""
-        algebra, found, steps = self.algebra, dict[Atom, Atom](), dict[int, Atom]()
+        """Pairs of atoms that are 1 together: σ(−z) and σ(z), [v ≥ u] and [u > v]."""
+        algebra, found, steps = self.algebra, dict[Atom, Atom](), dict[tuple[str, int], Atom]()
         for a in atoms:
             if a.kind == "call" and a.name == "sigmoid" and algebra.content(a.args[0])[0] < 0:
                 z = algebra.scaled(-1, a.args[0])
                 b = algebra.atom("call", "sigmoid", (z,), z.shape, a.symmetric)
                 if b in atoms:
                     found[a] = b
-            elif a.kind == "call" and a.name == "larger":
+            elif a.kind == "call" and a.name in TIES:
                 u, v = a.args
                 difference = algebra.total([(1, u), (-1, v)], a.shape)
-                b = steps.get(algebra.scaled(-1, difference).id)
+                b = steps.get((BESIDES[a.name], algebra.scaled(-1, difference).id))
                 if b is not None:
                     found[a] = b
-                steps[difference.id] = a
+                steps[a.name, difference.id] = a
         return found
 
     def _over_one_denominator(self, x: Polynomial) -> Polynomial:
@@ -318,7 +318,7 @@ class Layout:
                 return self.trees.node("inverse", (self.tree(a.args[0]),), rank=2, symmetric=a.symmetric)
             case "determinant":
                 return self.trees.node("call", (self.trees.folded(self.tree(a.args[0])),), "det")
-            case "call" if a.name == "larger":
+            case "call" if a.name in TIES:
                 return self._comparison(a)
             case "call" if a.name == "equal":
                 return self.trees.node("equal", [self.tree(x) for x in a.args], rank=rank)
@@ -338,7 +338,7 @@ class Layout:
         left = [p for p in difference.products if p.scale > 0]
         right = [p._replace(scale=-p.scale) for p in difference.products if p.scale < 0]
         sides = [self.tree(self.algebra.form(a.shape, side)) for side in (left, right)]
-        return self.trees.node("larger", sides, rank=len(a.shape))
+        return self.trees.node("condition", sides, a.name, rank=len(a.shape))
 
 
 def _with_identities(algebra: Algebra, x: Polynomial) -> list[tuple[int, Monomial]]:

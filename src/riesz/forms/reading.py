@@ -20,7 +20,7 @@ from ..programs.passes.fusing import SparseProduct
 from ..programs.program import Constant, Program
 from ..programs.sub_programs import Block
 from .lifting import holds
-from .polynomials import Algebra, Atom, Labels, Monomial, Polynomial, Power, SpectralParts, Unreadable, factors_of
+from .polynomials import TIES, Algebra, Atom, Labels, Monomial, Polynomial, Power, SpectralParts, Unreadable, factors_of
 from .selections import Selections
 
 CUT = 200
@@ -405,7 +405,7 @@ def _elementwise(reader: Reader, op: Elementwise, xs: list[Polynomial], shape: L
         less = algebra.total([(1, xs[1]), (-1, algebra.constant(1))], xs[1].shape)
         return algebra.times(xs[1], algebra.call("pow", [xs[0], less], shape))
     if name == "larger":
-        return _larger(algebra, xs[0], xs[1], shape)
+        return _condition(algebra, name, xs[0], xs[1], shape)
     if name in ("minimum", "maximum"):
         return _bounded(algebra, name, xs, shape)
     return algebra.call(NAMES.get(name) or name, xs, shape)
@@ -549,9 +549,9 @@ def _discrete(reader: Reader, op: Discrete, xs: list[Polynomial], shape: Labels)
         case "greater" | "greater_equal" | "less" | "less_equal" if any([np.isinf(_number(x)) for x in xs]):
             return algebra.constant(float(getattr(np, op.title)(*[_number(x) for x in xs])), shape)  # other numbers
         case "greater" | "greater_equal":
-            return _larger(algebra, xs[0], xs[1], shape)
+            return _condition(algebra, "exceeds" if op.title == "greater" else "reaches", xs[0], xs[1], shape)
         case "less" | "less_equal":
-            return _larger(algebra, xs[1], xs[0], shape)
+            return _condition(algebra, "exceeds" if op.title == "less" else "reaches", xs[1], xs[0], shape)
         case "not_equal" if not xs[1].products and truth(xs[0]):
             return xs[0]
         case "equal" | "not_equal" if not reader.fixed(*xs):  # of numbers that vary: never, where derivatives are
@@ -566,7 +566,7 @@ def _discrete(reader: Reader, op: Discrete, xs: list[Polynomial], shape: Labels)
             return algebra.constant(Fraction(1, 2), shape)
         case "float":
             return xs[0]
-        case "¬":
+        case "¬" | "invert" if op.title == "¬" or truth(xs[0]):
             return algebra.total([(1, algebra.constant(1, shape)), (-1, xs[0])], shape)
         case "logical_and" | "bitwise_and" if all(map(truth, xs)):
             return algebra.times(*xs)
@@ -578,16 +578,16 @@ def _discrete(reader: Reader, op: Discrete, xs: list[Polynomial], shape: Labels)
             raise Unreadable(f"a step {op.title}")
 
 
-def _larger(algebra: Algebra, u: Polynomial, v: Polynomial, shape: Labels) -> Polynomial:
-    """[u > v]: [b > max(z, a)] = [b > z] and [min(z, b) > a] = [z > a] for numbers a < b."""
+def _condition(algebra: Algebra, kind: str, u: Polynomial, v: Polynomial, shape: Labels) -> Polynomial:
+    """[u > v], one of TIES: [b > max(z, a)] = [b > z] and [min(z, b) > a] = [z > a] for numbers a < b."""
     for x, other, name, sign in ((v, u, "maximum", 1), (u, v, "minimum", -1)):
         one = x.single
         if one is not None and one.power == 1 and one.atom.name == name and constant(other):
             for z, bound in (one.atom.args, one.atom.args[::-1]):
                 if constant(bound) and sign * _number(other) > sign * _number(bound):
                     z = algebra.form(x.shape, [algebra.renamed(p, one.labels) for p in z.products])
-                    return _larger(algebra, *((z, other) if name == "minimum" else (other, z)), shape)
-    return algebra.call("larger", (u, v), shape)
+                    return _condition(algebra, kind, *((z, other) if name == "minimum" else (other, z)), shape)
+    return algebra.call(kind, (u, v), shape)
 
 
 def _along(x: Polynomial, axis: Any) -> str:
@@ -623,7 +623,7 @@ def truth(x: Polynomial) -> bool:
 
 def _conditions(p: Monomial) -> bool:
     """Whether a product is one of conditions."""
-    return not p.sizes and all([f.atom.kind == "identity" or f.atom.name in ("larger", "equal") for f in p.factors])
+    return not p.sizes and all([f.atom.kind == "identity" or f.atom.name in (*TIES, "equal") for f in p.factors])
 
 
 def _select(reader: Reader, op: Select, xs: list[Polynomial], shape: Labels) -> Polynomial:

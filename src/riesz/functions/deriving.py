@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 from typing import Any, cast
 
 from ..errors import SpaceError, VectorError
@@ -14,7 +13,7 @@ from ..terms.term import Arrow, Term
 from .calling import as_callable
 from .function import TracedFunction, as_function
 from .function_types import AnyFunction
-from .points import named_arrays
+from .points import named_arrays, parameter_names
 from .traces.records import result_space
 
 
@@ -76,12 +75,3 @@ def _term_of(f: TracedFunction, spaces: tuple[Space, ...]) -> Term:
     inner = term if term.domain is domain else bridged(domain, term.domain)
     whole = term if inner is term else term @ inner
     return whole if whole.codomain is codomain else bridged(whole.codomain, codomain) @ whole
-
-
-def parameter_names(f: Any) -> tuple[str, ...] | None:
-    """The names of a Python function's arguments, where they can be known."""
-    try:
-        found = inspect.signature(f).parameters.values()
-    except (TypeError, ValueError):
-        return None
-    return tuple([p.name for p in found if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)])

@@ -423,10 +423,19 @@ def closed_over(f: Any) -> list[tuple[str, Any]]:
     return [(name, x) for name, x in seen.items() if type(x) is np.ndarray]
 
 
+def parameter_names(f: Any) -> tuple[str, ...] | None:
+    """The names of a Python function's arguments, where they can be known."""
+    try:
+        found = inspect.signature(f).parameters.values()
+    except (TypeError, ValueError):
+        return None
+    return tuple([p.name for p in found if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)])
+
+
 def argument_names(f: Any, count: int) -> list[str]:
     """The names of a function's arguments, as far as they are known."""
-    code = getattr(inspect.unwrap(f), "__code__", None)
-    known = list(code.co_varnames[: code.co_argcount]) if code is not None else []
+    code = getattr(inspect.unwrap(f), "__code__", None) if not inspect.ismethod(f) else None
+    known = list(code.co_varnames[: code.co_argcount]) if code is not None else list(parameter_names(f) or ())
     return known if len(known) >= count else ["x", "y", "z"][:count] if count <= 3 else [f"x{i}" for i in range(count)]
 
 

@@ -30,7 +30,13 @@ def _unit(x: Any) -> bool:
 
 
 class UnitQuaternionManifold(Manifold):
-    """Unit quaternions (x, y, z, w) as rotations: q and −q are one."""
+    """Unit quaternions (x, y, z, w) as rotations: q and −q are one.
+
+    >>> import numpy as np, riesz as rz
+    >>> Q = rz.manifolds.UnitQuaternions
+    >>> rz.grad(lambda q: q[0], manifold=Q)(np.array([0.0, 0.0, 0.0, 1.0]))
+    array([0.5, 0. , 0. ])
+    """
 
     def tangent(self, x: Any) -> Any:
         return np.zeros((*np.shape(x)[:-1], 3))
@@ -51,7 +57,13 @@ class UnitQuaternionManifold(Manifold):
 
 
 class SO3Manifold(Manifold):
-    """Rotations of space, as 3 × 3 matrices (…, 3, 3) or unit quaternions (…, 4); geodesics of angle up to π."""
+    """Rotations of space, as 3 × 3 matrices (…, 3, 3) or unit quaternions (…, 4); geodesics of angle up to π.
+
+    >>> import numpy as np, riesz as rz
+    >>> R = rz.manifolds.rotation_exp(np.array([0.0, 0.0, 0.5]))
+    >>> rz.grad(lambda R: np.trace(R @ R), manifold=rz.manifolds.SO3)(R).round(6)
+    array([ 0.      ,  0.      , -3.365884])
+    """
 
     def _matrices(self, x: Any) -> bool:
         shape = np.shape(x)
@@ -88,7 +100,14 @@ class SO3Manifold(Manifold):
 
 
 class SO2Manifold(Manifold):
-    """Rotations of the plane as (cos, sin)."""
+    """Rotations of the plane as (cos, sin).
+
+    >>> import numpy as np, riesz as rz
+    >>> SO2 = rz.manifolds.SO2
+    >>> x = SO2.random(seed=0)
+    >>> x.shape, SO2.tangent(x).shape
+    ((2,), (1,))
+    """
 
     def tangent(self, x: Any) -> Any:
         return np.zeros((*np.shape(x)[:-1], 1))
@@ -110,7 +129,14 @@ class SO2Manifold(Manifold):
 
 
 class SE2Manifold(Manifold):
-    """Poses in the plane as (x, y, cos, sin); tangent vectors (shift in the frame of the pose, angle)."""
+    """Poses in the plane as (x, y, cos, sin); tangent vectors (shift in the frame of the pose, angle).
+
+    >>> import numpy as np, riesz as rz
+    >>> SE2 = rz.manifolds.SE2
+    >>> x, y = SE2.random(2, seed=0)
+    >>> SE2.local(x, y).shape, bool(np.allclose(SE2.retract(x, SE2.local(x, y)), y))
+    ((3,), True)
+    """
 
     connection = "Levi-Civita of ℝ² × SO2: retractions are geodesics"
 
@@ -136,7 +162,14 @@ class SE2Manifold(Manifold):
 
 class SE3Manifold(Manifold):
     """Poses in space as (x, y, z, unit quaternion) or 4 × 4 matrices; tangent vectors (shift in the frame of the pose,
-    rotation vector)."""
+    rotation vector).
+
+    >>> import numpy as np, riesz as rz
+    >>> SE3 = rz.manifolds.SE3
+    >>> x, y = SE3.random(2, seed=0)
+    >>> SE3.local(x, y).shape, bool(np.allclose(SE3.retract(x, SE3.local(x, y)), y))
+    ((6,), True)
+    """
 
     connection = "Levi-Civita of ℝ³ × SO3: retractions are geodesics"
 

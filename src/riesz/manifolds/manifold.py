@@ -25,7 +25,20 @@ from .prefix_trees import spread
 
 
 class Manifold(ABC):
-    """A manifold of points with some trailing axes; any leading axes are points beside each other."""
+    """A manifold of points with some trailing axes; any leading axes are points beside each other.
+
+    >>> import numpy as np, riesz as rz
+    >>> class Line(rz.manifolds.Manifold):
+    ...     "Positive numbers, in the logarithm."
+    ...
+    ...     axes = 0
+    ...     tangent = staticmethod(np.zeros_like)
+    ...     retract = staticmethod(lambda x, v: x * np.exp(v))
+    ...     local = staticmethod(lambda x, y: np.log(y / x))
+    ...     contains = staticmethod(lambda x: bool(np.all(x > 0)))
+    >>> rz.grad(lambda x: np.sum(x**2), manifold=Line())(np.array([1.0, 2.0]))
+    array([2., 8.])
+    """
 
     axes: int = 1
     """How many trailing axes a point has."""
@@ -53,7 +66,12 @@ class Manifold(ABC):
 
 
 class Euclidean(Manifold):
-    """Arrays; retractions add."""
+    """Arrays; retractions add.
+
+    >>> import numpy as np, riesz as rz
+    >>> rz.manifolds.Euclidean().retract(np.ones(2), np.array([1.0, 2.0]))
+    array([2., 3.])
+    """
 
     axes = 0
 
@@ -71,7 +89,13 @@ class Euclidean(Manifold):
 
 
 class ProductManifold:
-    """A manifold of trees: `product({"q": rz.manifolds.SO3, "t": None})`. None is flat, and so is what is not named."""
+    """A manifold of trees: `product({"q": rz.manifolds.SO3, "t": None})`. None is flat, and so is what is not named.
+
+    >>> import numpy as np, riesz as rz
+    >>> M = rz.manifolds.product([rz.manifolds.SO3, rz.manifolds.Euclidean()])
+    >>> [v.shape for v in M.tangent([np.eye(3), np.zeros(2)])]
+    [(3,), (2,)]
+    """
 
     def __init__(self, parts: Any) -> None:
         self.parts = parts

@@ -25,7 +25,13 @@ def _reflected(u: Any, x: Any) -> Any:
 
 
 class SphereManifold(Manifold):
-    """Unit vectors along the last axis; geodesics are great circles."""
+    """Unit vectors along the last axis; geodesics are great circles.
+
+    >>> import numpy as np, riesz as rz
+    >>> x = np.array([0.0, 0.0, 1.0])
+    >>> rz.grad(lambda x: x @ np.array([1.0, 2.0, 3.0]), manifold=rz.manifolds.Sphere)(x).shape
+    (2,)
+    """
 
     def tangent(self, x: Any) -> Any:
         return np.zeros((*np.shape(x)[:-1], np.shape(x)[-1] - 1))
@@ -68,7 +74,14 @@ class SphereManifold(Manifold):
 
 class StiefelManifold(Manifold):
     """Matrices (…, n, p) with orthonormal columns; retraction by QR. Tangent coordinates: the skew part of xᵀV, each
-    pair times √2, and the part of V orthogonal to x."""
+    pair times √2, and the part of V orthogonal to x.
+
+    >>> import numpy as np, riesz as rz
+    >>> S = rz.manifolds.Stiefel
+    >>> x = S.random(5, 2, seed=0)
+    >>> bool(np.allclose(x.T @ x, np.eye(2))), S.tangent(x).shape
+    (True, (7,))
+    """
 
     axes = 2
     connection = "of the QR retraction: the Riemannian Hessian where the gradient is 0, otherwise to first order"
@@ -155,7 +168,15 @@ class StiefelManifold(Manifold):
 
 class SPDManifold(Manifold):
     """Symmetric positive definite matrices (…, n, n), with the log-Cholesky metric: x = L Lᵀ, and tangent vectors are
-    the logarithms of the diagonal of L and its entries below, row by row."""
+    the logarithms of the diagonal of L and its entries below, row by row.
+
+    >>> import numpy as np, riesz as rz
+    >>> P = rz.manifolds.SPD
+    >>> A = P.retract(np.eye(2), P.local(np.eye(2), np.diag([2.0, 3.0])))
+    >>> A.round(6) + 0.0
+    array([[2., 0.],
+           [0., 3.]])
+    """
 
     axes = 2
     connection = "Levi-Civita of the log-Cholesky metric: retractions are geodesics"

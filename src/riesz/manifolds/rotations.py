@@ -55,14 +55,25 @@ def wrap_angle(a: Any) -> Any:
 
 
 def quaternion_product(p: Any, q: Any) -> Any:
-    """p q: first the rotation q, then p."""
+    """p q: first the rotation q, then p.
+
+    >>> import numpy as np, riesz as rz
+    >>> half = np.array([1.0, 0.0, 0.0, 0.0])  # half a turn about x
+    >>> rz.manifolds.quaternion_product(half, half)
+    array([ 0.,  0.,  0., -1.])
+    """
     u, a, v, b = p[..., :3], p[..., 3:], q[..., :3], q[..., 3:]
     real = a * b - np.sum(u * v, axis=-1, keepdims=True)
     return np.concatenate([a * v + b * u + np.cross(u, v), real], axis=-1)
 
 
 def quaternion_inverse(q: Any) -> Any:
-    """The inverse of a unit quaternion, its conjugate."""
+    """The inverse of a unit quaternion, its conjugate.
+
+    >>> import numpy as np, riesz as rz
+    >>> rz.manifolds.quaternion_inverse(np.array([0.6, 0.0, 0.0, 0.8])) + 0.0
+    array([-0.6,  0. ,  0. ,  0.8])
+    """
     return q * np.array([-1.0, -1.0, -1.0, 1.0])
 
 
@@ -80,13 +91,23 @@ def quaternion_rotate(q: Any, x: Any) -> Any:
 
 
 def quaternion_exp(w: Any) -> Any:
-    """The unit quaternion of a rotation vector, axis times angle."""
+    """The unit quaternion of a rotation vector, axis times angle.
+
+    >>> import numpy as np, riesz as rz
+    >>> rz.manifolds.quaternion_exp(np.array([np.pi, 0.0, 0.0])).round(12)
+    array([1., 0., 0., 0.])
+    """
     s = 0.25 * np.sum(w * w, axis=-1, keepdims=True)
     return np.concatenate([0.5 * sine_ratio(s) * w, _cosine(s)], axis=-1)
 
 
 def quaternion_log(q: Any) -> Any:
-    """The rotation vector of a unit quaternion, of length at most π."""
+    """The rotation vector of a unit quaternion, of length at most π.
+
+    >>> import numpy as np, riesz as rz
+    >>> rz.manifolds.quaternion_log(np.array([0.0, 0.0, 1.0, 0.0])).round(6)
+    array([0.      , 0.      , 3.141593])
+    """
     v, w = q[..., :3], q[..., 3:]
     s = np.sum(v * v, axis=-1, keepdims=True)
     sign = np.where(w < 0, -1.0, 1.0)
@@ -98,13 +119,25 @@ def quaternion_log(q: Any) -> Any:
 
 
 def quaternion_to_matrix(q: Any) -> Any:
-    """The 3 × 3 matrices of unit quaternions."""
+    """The 3 × 3 matrices of unit quaternions.
+
+    >>> import numpy as np, riesz as rz
+    >>> rz.manifolds.quaternion_to_matrix(np.array([1.0, 0.0, 0.0, 0.0]))
+    array([[ 1.,  0.,  0.],
+           [ 0., -1.,  0.],
+           [ 0.,  0., -1.]])
+    """
     columns = [quaternion_rotate(q, np.broadcast_to(e, (*np.shape(q)[:-1], 3))) for e in np.eye(3)]
     return np.stack(columns, axis=-1)
 
 
 def matrix_to_quaternion(R: Any) -> Any:
-    """The unit quaternions of rotation matrices; the largest of the four numbers is positive."""
+    """The unit quaternions of rotation matrices; the largest of the four numbers is positive.
+
+    >>> import numpy as np, riesz as rz
+    >>> rz.manifolds.matrix_to_quaternion(np.diag([1.0, -1.0, -1.0])) + 0.0
+    array([1., 0., 0., 0.])
+    """
     a, b, c = R[..., 0, 0], R[..., 1, 1], R[..., 2, 2]
     xy, xz, yz = R[..., 1, 0] + R[..., 0, 1], R[..., 0, 2] + R[..., 2, 0], R[..., 2, 1] + R[..., 1, 2]
     x, y, z = R[..., 2, 1] - R[..., 1, 2], R[..., 0, 2] - R[..., 2, 0], R[..., 1, 0] - R[..., 0, 1]
@@ -139,7 +172,12 @@ def rotation_exp(w: Any) -> Any:
 
 
 def rotation_log(R: Any) -> Any:
-    """The rotation vectors of rotation matrices, of length at most π."""
+    """The rotation vectors of rotation matrices, of length at most π.
+
+    >>> import numpy as np, riesz as rz
+    >>> rz.manifolds.rotation_log(np.diag([-1.0, -1.0, 1.0])).round(6)
+    array([0.      , 0.      , 3.141593])
+    """
     return quaternion_log(matrix_to_quaternion(R))
 
 

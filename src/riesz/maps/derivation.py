@@ -134,18 +134,36 @@ class Derivation(Shown):
 
     @cached_property
     def value(self) -> Value:
-        """f as a program."""
+        """f as a program.
+
+        >>> import numpy as np, riesz as rz
+        >>> D = rz.derive(lambda x: np.sum(x**3), rz.R ** 4)
+        >>> print(D.value)
+        Σ x³
+        """
         return Value(self.programs.value, self.function.domain, self.function.codomain, self.names)
 
     @cached_property
     def derivative(self) -> Family:
-        """x ↦ f'(x)."""
+        """x ↦ f'(x).
+
+        >>> import numpy as np, riesz as rz
+        >>> D = rz.derive(lambda x: np.sum(x**3), rz.R ** 4)
+        >>> print(D.derivative)
+        Σ • Δ((3 · x²) ·)
+        """
         V, W = self.function.domain, self.function.codomain
         return Family(self.programs.derivative, V, V, W, self.names, self._arrays)
 
     @cached_property
     def adjoint(self) -> Family:
-        """x ↦ f'(x)*."""
+        """x ↦ f'(x)*.
+
+        >>> import numpy as np, riesz as rz
+        >>> D = rz.derive(lambda x: np.sum(x**3), rz.R ** 4)
+        >>> print(D.adjoint)
+        Δ((3 · x²) ·) • rep
+        """
         V, W = self.function.domain, self.function.codomain
         transpose = self.programs.adjoint
         program = transpose if V.plain and W.plain else weighted_adjoint(transpose, len(V.leaves), V, W)
@@ -159,22 +177,45 @@ class Derivation(Shown):
 
     @cached_property
     def gradient(self) -> ClosedForm:
-        """∇f as a closed form, for functions into ℝ; a tuple of one for each of several arguments."""
+        """∇f as a closed form, for functions into ℝ; a tuple of one for each of several arguments.
+
+        >>> import numpy as np, riesz as rz
+        >>> D = rz.derive(lambda x: np.sum(x**3), rz.R ** 4)
+        >>> print(D.gradient)
+        3x²
+        """
         return later.closed_form("gradient", self)
 
     @cached_property
     def jacobian(self) -> ClosedForm:
-        """f' as a closed form."""
+        """f' as a closed form.
+
+        >>> import numpy as np, riesz as rz
+        >>> print(rz.derive(lambda x: np.tanh(x), rz.R ** 4).jacobian)
+        diag(1 − tanh(x)²)
+        """
         return later.closed_form("jacobian", self)
 
     @cached_property
     def hessian(self) -> ClosedForm:
-        """∇²f as a closed form, for functions into ℝ."""
+        """∇²f as a closed form, for functions into ℝ.
+
+        >>> import numpy as np, riesz as rz
+        >>> D = rz.derive(lambda x: np.sum(x**3), rz.R ** 4)
+        >>> print(D.hessian)
+        6 diag(x)
+        """
         return later.closed_form("hessian", self)
 
     @property
     def hvp(self) -> Callable[..., Any]:
-        """(x, v) ↦ ∇²f(x) v."""
+        """(x, v) ↦ ∇²f(x) v.
+
+        >>> import numpy as np, riesz as rz
+        >>> D = rz.derive(lambda x: np.sum(x**3), rz.R ** 4)
+        >>> print(D.hvp)
+        6(x ∘ v)
+        """
         return later.product_with_hessian(self)
 
     def __getstate__(self) -> Any:

@@ -203,7 +203,13 @@ class LinearMap(Decomposed):
 
     @property
     def T(self) -> LinearMap:
-        """The transpose in coordinates; the adjoint where both inner products are Euclidean."""
+        """The transpose in coordinates; the adjoint where both inner products are Euclidean.
+
+        >>> import numpy as np, riesz as rz
+        >>> J = rz.jacobian(lambda x: x[1:] * x[:-1])(np.array([1.0, 2.0, 3.0]))
+        >>> bool(np.allclose(J.T.to_dense(), J.to_dense().T))
+        True
+        """
         if self._transpose is None:
             turned = None
             if self.domain.plain and self.codomain.plain:
@@ -216,7 +222,13 @@ class LinearMap(Decomposed):
 
     @property
     def H(self) -> LinearMap:
-        """The adjoint: ⟨L v, w⟩ = ⟨v, L.H w⟩."""
+        """The adjoint: ⟨L v, w⟩ = ⟨v, L.H w⟩.
+
+        >>> import numpy as np, riesz as rz
+        >>> J = rz.jacobian(lambda x: x[1:] * x[:-1])(np.array([1.0, 2.0, 3.0]))
+        >>> J.H(np.array([1.0, 1.0]))
+        array([2., 4., 2.])
+        """
         if self._adjoint is None:
             V, W, turned = self.domain, self.codomain, self.T
             if not (V.plain and W.plain):
@@ -387,11 +399,23 @@ class LinearMap(Decomposed):
 
     @property
     def shape(self) -> tuple[int, int]:
-        """(dim of the codomain, dim of the domain)."""
+        """(dim of the codomain, dim of the domain).
+
+        >>> import numpy as np, riesz as rz
+        >>> J = rz.jacobian(lambda x: x[1:] * x[:-1])(np.array([1.0, 2.0, 3.0]))
+        >>> J.shape
+        (2, 3)
+        """
         return self.codomain.dim, self.domain.dim
 
     def matvec(self, x: Any) -> Any:
-        """L on flat coordinates."""
+        """L on flat coordinates.
+
+        >>> import numpy as np, riesz as rz
+        >>> J = rz.jacobian(lambda x: x[1:] * x[:-1])(np.array([1.0, 2.0, 3.0]))
+        >>> J.matvec(np.ones(3))
+        array([3., 5.])
+        """
         if self.leaves is not None or (type(x) is not np.ndarray and any_traced(x)):
             return (self.leaves or IN_TRACES).matvec(self, x)
         return self.codomain.flatten(self(self.domain.unflatten(_real(x).reshape(-1))))
@@ -452,7 +476,16 @@ class LinearMap(Decomposed):
         return found
 
     def gram(self) -> LinearMap:
-        """L*L, with its structure."""
+        """L*L, with its structure.
+
+        >>> import numpy as np, riesz as rz
+        >>> J = rz.jacobian(lambda x: x[1:] * x[:-1])(np.array([1.0, 2.0, 3.0]))
+        >>> G = J.gram()
+        >>> str(G.structure), G.to_dense()
+        ('tridiagonal', array([[ 4.,  2.,  0.],
+               [ 2., 10.,  6.],
+               [ 0.,  6.,  4.]]))
+        """
         return self.H @ self
 
     def __getstate__(self) -> Any:

@@ -355,7 +355,13 @@ class Structured(Shown):
         return Sparsity(matrix.nnz, zeros, self.shape[0] * self.shape[1], derived)
 
     def diagonal(self) -> NDArray[Any]:
-        """The diagonal of the matrix of a map V ⊸ V, flat."""
+        """The diagonal of the matrix of a map V ⊸ V, flat.
+
+        >>> import numpy as np, riesz as rz
+        >>> H = rz.hessian(lambda x: np.sum(x**3) + x[0] * x[1])(np.ones(3))
+        >>> H.diagonal()
+        array([6., 6., 6.])
+        """
         if self.shape[0] != self.shape[1]:
             raise SpaceError(f"the diagonal of a map needs as many rows as columns; this one has shape {self.shape}")
         if self.leaves is not None:
@@ -387,7 +393,13 @@ class Structured(Shown):
         raise SpaceError(f"this map has no blocks of one shape ({self.structure}); {instead}")
 
     def column_norms(self) -> NDArray[Any]:
-        """The Euclidean norm of each column of the matrix."""
+        """The Euclidean norm of each column of the matrix.
+
+        >>> import numpy as np, riesz as rz
+        >>> J = rz.jacobian(lambda x: x[1:] * x[:-1])(np.array([1.0, 2.0, 3.0]))
+        >>> J.column_norms().round(3)
+        array([2.   , 3.162, 2.   ])
+        """
         if self.leaves is not None:
             return self.leaves.column_norms(cast(Any, self))
         from .normal_form.entries import costs
@@ -401,16 +413,33 @@ class Structured(Shown):
         return np.sqrt(np.asarray(self.stored().power(2).sum(axis=0)).reshape(-1))
 
     def row_norms(self) -> NDArray[Any]:
-        """The Euclidean norm of each row of the matrix."""
+        """The Euclidean norm of each row of the matrix.
+
+        >>> import numpy as np, riesz as rz
+        >>> J = rz.jacobian(lambda x: x[1:] * x[:-1])(np.array([1.0, 2.0, 3.0]))
+        >>> J.row_norms().round(3)
+        array([2.236, 3.606])
+        """
         return self.T.column_norms()
 
     def trace(self) -> float:
-        """The sum of the diagonal."""
+        """The sum of the diagonal.
+
+        >>> import numpy as np, riesz as rz
+        >>> float(rz.hessian(lambda x: np.sum(x**3))(np.ones(3)).trace())
+        18.0
+        """
         return self.diagonal().sum()
 
     @of_numbers
     def as_operator(self) -> LinearOperator:
-        """A SciPy LinearOperator on flat coordinates; its adjoint is the transpose."""
+        """A SciPy LinearOperator on flat coordinates; its adjoint is the transpose.
+
+        >>> import numpy as np, riesz as rz
+        >>> J = rz.jacobian(lambda x: x[1:] * x[:-1])(np.array([1.0, 2.0, 3.0]))
+        >>> J.as_operator() @ np.ones(3)
+        array([3., 5.])
+        """
 
         import scipy.sparse.linalg as linalg  # pyright: ignore[reportMissingTypeStubs]
 

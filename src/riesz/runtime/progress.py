@@ -110,8 +110,8 @@ class Notebook:
 
     def clear(self, last: str) -> None:
         """Take the line away; `last` stays."""
-        if self.handle is not None:
-            self.handle.update({"text/plain": last}, raw=True)
+        if self.handle is not None:  # HTML without words takes no room, a text without words does
+            self.handle.update({"text/plain": last} | ({} if last else {"text/html": "<span></span>"}), raw=True)
 
 
 def _screen() -> Terminal | Notebook | None:

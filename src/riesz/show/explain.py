@@ -7,6 +7,7 @@ from collections.abc import Callable
 from functools import cached_property
 from typing import Any
 
+from ..maps.derivation import Derivation
 from ..maps.structured import Shown
 from ..ops.discrete_fourier import Transform
 from ..ops.op import Combination, Contraction, Multilinear, Op, Reduction, Single
@@ -40,7 +41,17 @@ class Explanation(Shown):
     @cached_property
     def steps(self) -> list[Any]:
         """Equations in the arguments, each with its rule; the last one is the closed form. None where a derivative has
-        no closed form."""
+        no closed form.
+
+        >>> import numpy as np, riesz as rz
+        >>> for step in rz.explain(lambda x: np.sum(x**2), rz.R ** 3).steps:
+        ...     print(step, "|", step.rule)
+        f = ‖x‖² | definition
+        dy1 = x ∘ dx | product and chain rule
+        dy2 = 2 dy1 = 2(x ∘ dx) | linear: scaled
+        dy3 = Σ(dy2) = 2 xᵀ dx | linear: summed or turned
+        ∇f = 2x | the gradient: f'(x) dx = ⟨∇f, dx⟩
+        """
         return later.form_steps(self.derivation)
 
 
@@ -219,7 +230,7 @@ _ADJOINTS = {
 
 def explain(f: Any, *spaces: Any) -> Explanation:
     """The derivation of f' and its adjoint, rule by rule: with the equations of the paper, then in matrix notation from
-    the definition to the closed form.
+    the definition to the closed form. `f` is a function with its spaces or examples, as for derive, or a derivation.
 
     >>> import riesz as rz
     >>> rz.explain(rz.ln @ rz.sin).rules[0]
@@ -227,4 +238,4 @@ def explain(f: Any, *spaces: Any) -> Explanation:
     """
     from ..functions.derivatives import derive
 
-    return Explanation(derive(f, *spaces))
+    return Explanation(f if isinstance(f, Derivation) and not spaces else derive(f, *spaces))

@@ -31,7 +31,7 @@ _TAG = re.compile(r"<\w+(?! data-id)\b")
 _INDEXED = re.compile("(.*[^₀-₉])([₀-₉]+)", re.DOTALL)
 _CLOSING = dict(zip("([{⟨⟦", ")]}⟩⟧", strict=True))
 _FENCES = {NORM: "‖", ABSOLUTE: "|"}
-_LEAVES = {NAME: "mi", WORDS: "mtext", BOLD: 'mn mathvariant="bold"'}
+_LEAVES = {NAME: "mi", WORDS: "mtext", BOLD: 'mn mathvariant="bold" style="font-weight:bold"'}
 _TALL = {SUP: "msup", SUB: "msub", OVER: "mfrac", ROOT: "msqrt"}
 _ALIGNED = {BLOCKS: ("", ""), ALIGNED: ("right", "left"), LINES: ("left", "left")}
 """How the columns of a table are set."""

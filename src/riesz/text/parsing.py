@@ -337,6 +337,11 @@ class _Reader:
                 return (yield from self._list(node))
             case ast.Call():
                 return (yield from self._call(node))
+            case ast.Attribute(attr="T") if not self._is_module(node.value):
+                inside = yield node.value, "value"
+                if isinstance(inside, Known):
+                    self.refuse(node, "a number has no transpose")
+                return self.step(node, np.transpose, (inside,))
             case ast.Attribute():
                 self._attribute(node)
             case _:
@@ -425,13 +430,17 @@ class _Reader:
             self.refuse(node, f"an index is a constant: {kinds}")
         return operand.value
 
+    def _is_module(self, node: ast.expr) -> bool:
+        """Whether this is np or another module, which texts do not name."""
+        return isinstance(node, ast.Name) and node.id in _MODULES and node.id not in self.parameters
+
     def _attribute(self, node: ast.Attribute) -> NoReturn:
-        name, home = node.attr, node.value
-        if isinstance(home, ast.Name) and home.id in _MODULES and home.id not in self.parameters:
+        name = node.attr
+        if self._is_module(node.value):
             hint = "functions are written without the name of a module"
             hint = f"write {name}" if name in FUNCTIONS or name in CONSTANTS else hint
-        elif name in ("T", "mT"):
-            hint = "write transpose(x)"
+        elif name == "mT":
+            hint = "write x.T, or transpose(x, axes)"
         else:
             hint = "what can be done with a value is written as a function of it, such as sum(x)"
             hint = f"write {name}(x)" if name in FUNCTIONS else hint

@@ -15,6 +15,7 @@ function fragment() {
     parts.set(`f${end}`, p.text);
     if (p.shapes) parts.set(`s${end}`, p.shapes);
     if (p.point) parts.set(`at${end}`, p.point.join(" "));
+    if (p.choices) parts.set(`v${end}`, p.choices);
   });
   if (panels[0].columns !== 1) parts.set("k", panels[0].columns);
   return "#" + parts.toString();
@@ -36,6 +37,7 @@ function restore() {
     const end = i ? i + 1 : "";
     const at = (parts.get(`at${end}`) || "").split(" ").filter(Boolean).map(Number);
     const columns = Number(parts.get("k") || 1);
+    p.choices = parts.get(`v${end}`) || "";
     p.set(parts.get(`f${end}`) || "", parts.get(`s${end}`) || "", at.length && at.every(Number.isFinite) ? at : null,
       Number.isInteger(columns) && columns >= 0 ? columns : 1);
   });

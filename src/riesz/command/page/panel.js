@@ -4,7 +4,10 @@ import { Links } from "./links.js";
 import { drawn } from "./plot.js";
 
 const PAUSE = 30;  // milliseconds after the last key
-const TARGETS = { numpy: "NumPy", jax: "JAX", torch: "PyTorch", julia: "Julia", matlab: "MATLAB", latex: "LaTeX", text: "Text" };
+const TARGETS = { numpy: "NumPy", jax: "JAX", torch: "PyTorch", julia: "Julia", matlab: "MATLAB", c: "C", latex: "LaTeX", text: "Text" };
+const SIDES = { derivative: "Derivative", adjoint: "Adjoint", order: "Contraction" };
+const FIRST = { target: "numpy", kind: "0", side: "derivative", matrix: "0", step: "0" };
+const CHOICES = { target: (v) => Object.hasOwn(TARGETS, v), side: (v) => Object.hasOwn(SIDES, v), kind: (v) => /^[01]$/.test(v), matrix: (v) => /^[01]$/.test(v), step: (v) => /^\d{1,4}$/.test(v) };
 const me = Math.random().toString(36).slice(2);
 let count = 0;
 
@@ -18,9 +21,10 @@ export class Panel {
     this.problem = this.root.querySelector(".problem");
     this.cards = Object.fromEntries([...this.root.querySelectorAll(".card")].map((c) => [c.dataset.name, c]));
     this.links = new Links(this.root);
-    this.chosen = { target: "numpy", kind: 0, side: "derivative", matrix: 0, step: 0 };
+    this.chosen = { ...FIRST };
     this.columns = 1;
     this.point = null;
+    this.parts = {};
     const typed = () => { this.point = null; this.grown(); this.soon(); };
     this.input.addEventListener("input", typed);
     this.sizes.addEventListener("input", () => { this.own = true; typed(); });
@@ -31,6 +35,21 @@ export class Panel {
 
   get text() { return this.input.value; }
   get shapes() { return this.sizes.value.trim().replace(/\s+/g, " "); }
+
+  /** What was chosen, as links have it: where it is not what is shown at first. */
+  get choices() {
+    return Object.entries(this.chosen).filter(([name, value]) => value !== FIRST[name]).map((pair) => pair.join(".")).join(" ");
+  }
+
+  set choices(words) {
+    const given = words.split(" ").map((word) => word.split(".")).filter(([name, value]) => Object.hasOwn(CHOICES, name) && CHOICES[name](value ?? ""));
+    this.chosen = { ...FIRST, ...Object.fromEntries(given) };
+  }
+
+  choose(name, value) {
+    this.chosen[name] = String(value);
+    this.page.keep();
+  }
 
   set(text, shapes, point, columns = this.columns) {
     this.own = false;
@@ -81,6 +100,7 @@ export class Panel {
       if (view.error) return this.refused(view.error, misfit);
       this.view = view;
       this.second = this.numbers = null;
+      this.parts = {};
       this.shown();
       this.page.keep();
       const later = view.real ? this.ask("second", signal, { columns: this.columns }).then((found) => {
@@ -98,6 +118,20 @@ export class Panel {
         this.root.dataset.settled = of;
       }
     }
+  }
+
+  /** A part that is asked for only where it is looked at; null until it is there, and then shown. */
+  wanted(part, more, show) {
+    const { signal } = this.aborted, parts = this.parts, key = part + JSON.stringify(more);
+    if (!(key in parts)) {
+      parts[key] = null;
+      this.ask("part", signal, { part, ...more }).then((found) => {
+        if (signal.aborted || parts !== this.parts) return;
+        parts[key] = found;
+        show();
+      }).catch(() => { delete parts[key]; });
+    }
+    return parts[key];
   }
 
   /** Numbers at the point. */
@@ -191,9 +225,9 @@ export class Panel {
   form() {
     const { view: v, second } = this;
     const kinds = v.real ? [[0, "Gradient"], [1, "Hessian"]] : [[0, "Jacobian"]];
-    const k = kinds[this.chosen.kind] ? this.chosen.kind : 0;
+    const k = kinds[this.chosen.kind] ? Number(this.chosen.kind) : 0;
     const x = k ? second?.form ?? second : v.form;
-    const tabs = kinds.length > 1 ? [this.tabs("closed form", kinds, k, (key) => { this.chosen.kind = key; this.form(); this.code(); })] : [];
+    const tabs = kinds.length > 1 ? [this.tabs("closed form", kinds, k, (key) => { this.choose("kind", key); this.form(); this.code(); })] : [];
     this.card("form", kinds.length > 1 ? "Closed form" : "Jacobian", [...tabs, ...(x ? this.copies("the closed form", { TeX: x.latex, MathML: x.mathml, text: x.unicode }) : [])],
       this.formula(x, `form${k}`, `${kinds[k][1]} as a formula`),
       x?.problem ? make("p", { class: "quiet" }, `No closed form (${x.problem}); this is the program that computes it.`) : null);
@@ -212,8 +246,8 @@ export class Panel {
     const s = this.view.steps;
     if (s.error) return this.card("steps", "Derivation", [], make("pre", { class: "none", tabindex: "0" }, s.error));
     const all = [...s.states, ...s.adjoints.map((r) => ({ ...r, adjoint: true }))];
-    const at = Math.min(this.chosen.step, all.length - 1);
-    const go = (k) => { this.chosen.step = Math.max(0, Math.min(k, all.length - 1)); this.steps(); };
+    const at = Math.min(Number(this.chosen.step), all.length - 1);
+    const go = (k) => { this.choose("step", Math.max(0, Math.min(k, all.length - 1))); this.steps(); };
     const now = all[at];
     let film = null;
     if (s.states[0]?.state) {
@@ -239,17 +273,19 @@ export class Panel {
   diagram() {
     const d = this.view.diagram, side = this.chosen.side;
     if (d.error) return this.card("diagram", "Diagram", [], make("pre", { class: "none", tabindex: "0" }, d.error));
-    const svg = graft(d[side], "svg");
-    const box = make("div", { class: "picture wide" }, svg);
-    this.card("diagram", "Diagram", [this.tabs("diagram", [["derivative", "Derivative"], ["adjoint", "Adjoint"]], side, (key) => { this.chosen.side = key; this.diagram(); }),
-      ...this.copies("the diagram", { SVG: d[side] })], this.links.add(box, `diagram ${side}`, `String diagram of the ${side}`));
+    const order = side === "order" ? this.wanted("order", { columns: this.columns }, () => this.diagram()) : null;
+    const drawing = order ? order.svg : d[side], label = side === "order" ? "The order of contraction" : `String diagram of the ${side}`;
+    const box = drawing ? this.links.add(make("div", { class: "picture wide" }, graft(drawing, "svg")), `diagram ${side}`, label)
+      : make("pre", { class: "none", tabindex: "0" }, order?.error ?? "…");
+    const words = side === "order" && drawing ? make("p", { class: "quiet" }, `At the point, for ${this.columns.toLocaleString("en")} right-hand side${this.columns === 1 ? "" : "s"}: steps in dotted lines, numbered, with their operations.`) : null;
+    this.card("diagram", "Diagram", [this.tabs("diagram", Object.entries(SIDES), side, (key) => { this.choose("side", key); this.diagram(); }), ...this.copies("the diagram", { SVG: drawing })], words, box);
   }
 
   structure() {
     const second = this.second?.structure;
-    const k = this.chosen.matrix && this.view.real ? 1 : 0;
+    const k = this.chosen.matrix === "1" && this.view.real ? 1 : 0;
     const x = k ? second : this.view.structure;
-    const tabs = this.view.real ? [this.tabs("structure", [[0, "Jacobian"], [1, "Hessian"]], k, (key) => { this.chosen.matrix = key; this.structure(); })] : [];
+    const tabs = this.view.real ? [this.tabs("structure", [[0, "Jacobian"], [1, "Hessian"]], k, (key) => { this.choose("matrix", key); this.structure(); })] : [];
     if (!x || x.error) return this.card("structure", "Structure and cost", tabs, make("pre", { class: "none", tabindex: "0" }, x?.error ?? this.second?.error ?? "…"));
     const words = x.words.split("; ").map((w) => make("li", {}, this.named_blocks(w, x)));
     const input = make("input", { type: "number", min: "0", max: "1000000000", value: this.columns, "data-key": "columns", oninput: () => {
@@ -290,12 +326,13 @@ export class Panel {
   }
 
   code() {
-    const k = this.view.real && this.chosen.kind ? 1 : 0;
+    const k = this.view.real && this.chosen.kind === "1" ? 1 : 0;
     const all = k ? this.second?.code : this.view.code;
-    const found = all?.[this.chosen.target];
+    const c = this.chosen.target === "c" ? this.wanted("c", { second: k === 1 }, () => this.code()) : null;
+    const found = c ? c.code ?? c : all?.[this.chosen.target];
     const box = !found ? make("p", { class: "quiet" }, "…") : found.error ? make("pre", { class: "none", tabindex: "0" }, found.error)
       : this.links.add(make("pre", { class: "source" }, marked(found)), `form${k}`, `Code in ${TARGETS[this.chosen.target]}`);
-    this.card("code", `Code${this.view.real ? ` of the ${k ? "Hessian" : "gradient"}` : ""}`, [this.tabs("language", Object.entries(TARGETS), this.chosen.target, (key) => { this.chosen.target = key; this.code(); }),
+    this.card("code", `Code${this.view.real ? ` of the ${k ? "Hessian" : "gradient"}` : ""}`, [this.tabs("language", Object.entries(TARGETS), this.chosen.target, (key) => { this.choose("target", key); this.code(); }),
       ...(found && !found.error ? this.copies("the code", { code: plain(found) }) : [])], box);
   }
 
@@ -309,7 +346,8 @@ export class Panel {
     const same = old && flat && old.dataset.of === JSON.stringify([n.names, n.shapes]);
     const sliders = !flat ? make("p", { class: "quiet" }, `${n.shape[1].toLocaleString("en")} numbers go in; sliders are for up to 16.`) : same ? old : this.sliders(n, flat);
     const check = n.check.error ? make("p", { class: "none" }, n.check.error)
-      : make("details", { class: n.check.passed ? "passed" : "failed" }, make("summary", {}, n.check.passed ? `✓ all ${n.check.rows.length} checks passed` : "✗ a check failed"),
+      : make("details", { class: n.check.passed ? "passed" : "failed" }, make("summary", {}, n.check.passed ? `✓ all ${n.check.rows.length} checks passed`
+          : /\b(nan|inf)\b/.test(n.value) ? "✗ f is no finite number here: nothing to check; choose another point" : "✗ a check failed"),
         make("ul", {}, ...n.check.rows.map((r) => make("li", {}, `${r.ok ? "✓" : "✗"} ${r.what} ${r.where}: ${r.observed} (${r.expected})`))));
     const digits = (v) => typeof v === "number" ? Number(v.toPrecision(4)).toString() : v;
     const matrix = n.matrix ? make("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "Jacobian at the point" }, make("table", { class: "matrix" }, make("caption", {}, "Jacobian there"),

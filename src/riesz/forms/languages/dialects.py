@@ -6,7 +6,7 @@ from .dialect import Dialect
 from .matrix_languages import JULIA, MATLAB
 
 _SAME = "exp log sin cos tan tanh sinh cosh sqrt abs sign log1p expm1 maximum minimum mean arcsin arccos arctan hypot"
-_OTHERS = {"zeros": "zeros", "pow": "power", "Σ": "sum", "tr": "trace", "larger": "heaviside"}
+_OTHERS = {"zeros": "zeros", "pow": "power", "Σ": "sum", "tr": "trace", "step": "heaviside"}
 _OTHERS |= {"outer": "outer", "diag": "diag", "kron": "kron", "tril": "tril", "triu": "triu"}
 _OTHERS |= {"prod": "prod", "einsum": "einsum", "clip": "clip", "var": "var", "std": "std"}
 _LINALG = {"det": "det", "inverse": "inv", "norm": "norm", "power": "matrix_power", "eigh": "eigh"}
@@ -47,7 +47,7 @@ for _peak in ("max", "min"):
 _TORCH = {"softmax": "torch.softmax({0}, -1)", "sigmoid": "torch.sigmoid", "pow": "torch.pow"}
 _TORCH |= {name: f"torch.{name}({{0}}, correction=0)" for name in ("var", "std")}
 _TORCH |= {"expm": "torch.linalg.matrix_exp", "logabs": "torch.log(torch.abs({0}))"}
-_TORCH |= {"larger": "torch.heaviside({0}, torch.tensor({1}, dtype={like}.dtype))"}
+_TORCH |= {"step": "torch.heaviside({0}, torch.tensor({1}, dtype={like}.dtype))"}
 _TORCH |= {name: f"torch.{name}({{0}}, dtype={{like}}.dtype)" for name in ("eye", "ones", "zeros")}
 _MORE = "logaddexp arctan2 exp2 log2 log10 arcsinh arccosh arctanh sinc copysign".split()
 _SPECIAL = "erf erfc erfinv expit gammaln i0e i1 i1e log_ndtr logit ndtr ndtri xlog1py xlogy".split()

@@ -29,7 +29,7 @@ _MATLAB |= {"min0": "min({0}, [], 1)'", "min1": "min({0}, [], 2)"}
 _MATLAB |= {"tr": "trace", "eye": "eye", "ones": "ones({0}, 1)", "zeros": "zeros({0}, {1})", "norm": 'norm({0}, "fro")'}
 _MATLAB |= {"Σ": "sum(sum({0}))", "mean": "mean(mean({0}))", "vec": "reshape(({0}).', [], 1)"}
 _MATLAB |= {"var": "mean(mean(({0} - mean(mean({0}))) .^ 2))", "std": "sqrt(mean(mean(({0} - mean(mean({0}))) .^ 2)))"}
-_MATLAB |= {"larger": "(({0} > 0) + 0.5 * ({0} == 0))", "clip": "min(max({0}, {1}), {2})", "cbrt": "nthroot({0}, 3)"}
+_MATLAB |= {"step": "(({0} > 0) + {1} * ({0} == 0))", "clip": "min(max({0}, {1}), {2})", "cbrt": "nthroot({0}, 3)"}
 _MATLAB |= {"sinm": "imag(expm(1i * ({0})))", "cosm": "real(expm(1i * ({0})))", "logm": "logm", "sqrtm": "sqrtm"}
 _MATLAB |= {"cholesky": 'chol({0}, "lower")', "arctan2": "atan2", "erf": "erf", "erfc": "erfc"}
 _MATLAB |= {"gammaln": "gammaln", "psi": "psi", "log2": "log2", "log10": "log10", "exp2": "2 .^ ({0})"}
@@ -39,7 +39,7 @@ _JULIA |= {f"{name}{k}": f"vec({name}imum({{0}}; dims={k + 1}))" for name in ("m
 _JULIA |= {"tr": "tr", "eye": "Matrix(1.0I, {0}, {0})", "ones": "ones({0})", "zeros": "zeros", "norm": "norm"}
 _JULIA |= {"Σ": "sum", "mean": "mean", "vec": "vec(permutedims({0}))", "diag": "diagonal"}
 _JULIA |= {"var": "var({0}; corrected=false)", "std": "std({0}; corrected=false)", "clip": "clamp.({0}, {1}, {2})"}
-_JULIA |= {"larger": "((({0}) .> 0) .+ 0.5 .* (({0}) .== 0))", "cholesky": "cholesky(Symmetric({0})).L", "expm": "exp"}
+_JULIA |= {"step": "((({0}) .> 0) .+ {1} .* (({0}) .== 0))", "cholesky": "cholesky(Symmetric({0})).L", "expm": "exp"}
 _JULIA |= {"sinm": "sin", "cosm": "cos", "logm": "log", "sqrtm": "sqrt", "arctan2": "atan", "cbrt": "cbrt"}
 _JULIA |= {"log2": "log2", "log10": "log10", "exp2": "exp2"}
 

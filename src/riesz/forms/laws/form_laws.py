@@ -10,7 +10,7 @@ from collections.abc import Callable
 from fractions import Fraction
 
 from ..exact_numbers import ONE, exact
-from ..polynomials import Algebra, Atom, Labels, Monomial, Polynomial, Power
+from ..polynomials import BESIDES, TIES, Algebra, Atom, Labels, Monomial, Polynomial, Power
 
 Law = Callable[[Algebra, Monomial, int], Monomial | None]
 LAWS: list[Law] = []
@@ -307,11 +307,11 @@ def _difference(algebra: Algebra, atom: Atom) -> Polynomial:
     return algebra.memo[key]
 
 
-@law("larger")
+@law(*TIES)
 def steps(algebra: Algebra, product: Monomial, k: int) -> Monomial | None:
     """[u > 0]² = [u > 0] and max(0, u) [u > 0] = max(0, u)."""
     f = product.factors[k]
-    if f.atom.kind != "call" or f.atom.name != "larger":
+    if f.atom.kind != "call" or f.atom.name not in TIES:
         return None
     if f.power > 1:
         return product._replace(factors=(*without(product, k), f._replace(power=ONE)))
@@ -326,20 +326,20 @@ def steps(algebra: Algebra, product: Monomial, k: int) -> Monomial | None:
 
 @law("sum")
 def other_condition(algebra: Algebra, product: Monomial, k: int) -> Monomial | None:
-    """1 − [u > v] = [v > u], inside products."""
+    """1 − [u > v] = [v ≥ u], inside products."""
     f = product.factors[k]
-    c = _one_beside(algebra, f.atom, "larger", -1)
+    c = next((c for name in TIES if (c := _one_beside(algebra, f.atom, name, -1)) is not None), None)
     if c is None or len(product.factors) == 1 or f.power <= 0:
         return None
-    other = algebra.atom("call", "larger", c.atom.args[::-1], c.atom.shape)
+    other = algebra.atom("call", BESIDES[c.atom.name], c.atom.args[::-1], c.atom.shape)
     return product._replace(factors=(*without(product, k), Power(other, tuple([f.labels[i] for i in c.labels]))))
 
 
-@law("larger")
+@law(*TIES)
 def positive_parts(algebra: Algebra, product: Monomial, k: int) -> Monomial | None:
     """(u − v) [u > v] = max(0, u − v)."""
     f = product.factors[k]
-    if f.atom.kind != "call" or f.atom.name != "larger" or f.power != 1:
+    if f.atom.kind != "call" or f.atom.name not in TIES or f.power != 1:
         return None
     difference = _difference(algebra, f.atom)
     for sign in (1, -1):  # max(0, −z) = −z [0 > z]

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from fractions import Fraction
 
 from ..exact_numbers import ONE
-from ..polynomials import Algebra, Labels, Monomial, Polynomial, Power
+from ..polynomials import TIES, Algebra, Labels, Monomial, Polynomial, Power
 from .form_laws import called, sigmoid, without
 
 SumLaw = Callable[[Algebra, Labels, list[Monomial]], Polynomial | None]
@@ -22,9 +22,7 @@ def sum_law(f: SumLaw) -> SumLaw:
 @sum_law
 def clipped(algebra: Algebra, shape: Labels, products: list[Monomial]) -> Polynomial | None:
     """u where |u| < d, d sign(u) elsewhere: clip(u, −d, d)."""
-    for c in dict.fromkeys(
-        [f for p in products for f in p.factors if f.atom.kind == "call" and f.atom.name == "larger"]
-    ):
+    for c in dict.fromkeys([f for p in products for f in p.factors if f.atom.kind == "call" and f.atom.name in TIES]):
         if c.power != 1 or c.labels != tuple(range(len(shape))):
             continue
         difference = algebra.total([(1, c.atom.args[0]), (-1, c.atom.args[1])], c.atom.shape)

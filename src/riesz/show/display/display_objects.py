@@ -66,11 +66,21 @@ class Display:
         return preformatted(self.unicode())
 
     def html(self) -> str:
-        """In HTML, with MathML and SVG inside."""
+        """In HTML, with MathML and SVG inside.
+
+        >>> import numpy as np, riesz as rz
+        >>> rz.display(rz.sin).html()[:5]
+        '<div '
+        """
         return fragment(self.body())
 
     def json(self) -> dict[str, Any]:
-        """As data."""
+        """As data.
+
+        >>> import numpy as np, riesz as rz
+        >>> sorted(rz.display(rz.R**3).json())
+        ['kind', 'latex', 'mathml', 'unicode']
+        """
         found = {"kind": self.kind, "unicode": self.unicode(), "latex": self.latex(), "mathml": self.mathml()}
         return {key: value for key, value in found.items() if value is not None}
 

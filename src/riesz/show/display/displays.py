@@ -151,7 +151,7 @@ def _structure(s: Structure) -> Display:
 
 def _solver(s: Solver) -> Display:
     rows = [("size", f"{s.shape[0]:,} × {s.shape[1]:,}"), ("way", s.name)]
-    for label, value in (("operations, about", getattr(s, "flops", None)), ("condition, about 1 /", s.rcond)):
+    for label, value in (("operations, about", getattr(s, "flops", None)), ("1 / condition, about", s.rcond)):
         rows += [(label, f"{value:.3g}")] if isinstance(value, (int, float)) else []
     return FactTable("solver", repr(s), rows, title="a solver")
 
