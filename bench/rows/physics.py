@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 from contest import Contestants, Row, in_jax, jax
-from rows.small_loops import ours
 
 import riesz as rz
+from rows.small_loops import ours
 
 
 def played(loss, by_hand, *args) -> Contestants:

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import scipy.linalg
 from contest import Contestants, Row, in_jax, jax
-from rows.small_loops import ours
 
 import riesz as rz
+from rows.small_loops import ours
 
 STEP = 0.02
 
