@@ -26,6 +26,8 @@ SMALL = {
     "lstm": {"time": 4, "batch": 3, "size": 2},
     "matfact": {"n": 8, "k": 2},
     "mlp": {"width": 4, "batch": 3, "layers": 3},
+    "physics": "quick",
+    "posteriors": "quick",
     "per_example": {"layers": 3, "width": 4, "batch": 5},
     "relations": {"pairs": 100, "width": 3},
     "small_loops": "quick",

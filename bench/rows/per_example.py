@@ -64,7 +64,7 @@ ROWS = [
     Row(
         "per-example squared gradient norms, MLP {layers} × {width}, batch {batch}",
         contestants,
-        {"riesz": 30.0},
+        {"riesz": 3.5},
         {"layers": 4, "width": 512, "batch": 128},
         {"layers": 4, "width": 256, "batch": 64},
         limits="the matrix products of one pass forward and back are most of it; by hand it takes four fifths of the time.",

@@ -47,38 +47,97 @@ def chain_by_hand(x):
     return data
 
 
-def chain(n) -> Contestants:
+def woods(xp, x):
+    """Four unknowns at a time, tied by a shared one: of CUTEst."""
+    a, b, c, d = x[0::4], x[1::4], x[2::4], x[3::4]
+    first = 100.0 * (b - a**2) ** 2 + (1.0 - a) ** 2 + 90.0 * (d - c**2) ** 2 + (1.0 - c) ** 2
+    return xp.sum(first + 10.0 * (b + d - 2.0) ** 2 + 0.1 * (b - d) ** 2)
+
+
+def woods_by_hand(x):
+    a, b, c, d = x[0::4], x[1::4], x[2::4], x[3::4]
+    rows = [1200.0 * a**2 - 400.0 * b + 2.0, -400.0 * a, -400.0 * a, 0.0 * a + 220.2, 0.0 * a + 19.8]
+    rows += [1080.0 * c**2 - 360.0 * d + 2.0, -360.0 * c, 0.0 * a + 19.8, -360.0 * c, 0.0 * a + 200.2]
+    return np.stack(rows, axis=1).reshape(-1)
+
+
+def waves(xp, x):
+    """Neighbours, and neighbours of neighbours."""
+    return xp.sum(xp.sin(x[1:] * x[:-1])) + xp.sum(xp.cos(x[2:] * x[:-2]))
+
+
+def waves_by_hand(x):
+    n = len(x)
+    s, c = x[1:] * x[:-1], x[2:] * x[:-2]
+    diagonal = np.zeros(n)
+    diagonal[1:] -= np.sin(s) * x[:-1] ** 2
+    diagonal[:-1] -= np.sin(s) * x[1:] ** 2
+    diagonal[2:] -= np.cos(c) * x[:-2] ** 2
+    diagonal[:-2] -= np.cos(c) * x[2:] ** 2
+    near, far = np.cos(s) - s * np.sin(s), -np.sin(c) - c * np.cos(c)
+    bands = np.zeros((n, 5))
+    bands[2:, 0], bands[1:, 1], bands[:, 2], bands[:-1, 3], bands[:-2, 4] = far, near, diagonal, near, far
+    at = np.arange(n)[:, None] + np.arange(-2, 3)
+    return bands[(at >= 0) & (at < n)]
+
+
+def fours(n):
+    """The pattern of `woods`."""
+    block = [[1, 1, 0, 0], [1, 1, 0, 1], [0, 0, 1, 1], [0, 1, 1, 1]]
+    found = scipy.sparse.kron(scipy.sparse.eye_array(n // 4), block, format="csr")
+    found.eliminate_zeros()
+    return found
+
+
+def bands(width):
+    return lambda n: scipy.sparse.diags_array(
+        [np.ones(n - abs(k)) for k in range(-width, width + 1)], offsets=range(-width, width + 1)
+    )
+
+
+PROBLEMS = {
+    "Rosenbrock, chained": (chained, chain_by_hand, bands(1)),
+    "Woods": (woods, woods_by_hand, fours),
+    "sines of products": (waves, waves_by_hand, bands(2)),
+}
+
+
+class InCasadi:
+    """The functions of NumPy that the problems call."""
+
+    def __init__(self, ca):
+        self.sum, self.sin, self.cos = (lambda x: ca.sum1(ca.vec(x))), ca.sin, ca.cos
+
+
+def again(problem, n) -> Contestants:
+    """A sparse Hessian whose pattern is known already, at another point."""
+    f, by_hand, pattern = PROBLEMS[problem]
     x = np.random.default_rng(0).normal(size=n)
-    H, S = rz.hessian(lambda x: chained(np, x)), rz.sparse_hessian(lambda x: chained(np, x), x)
+    H, S = rz.hessian(lambda x: f(np, x)), rz.sparse_hessian(lambda x: f(np, x), x)
     for _ in range(4):
         H(x).to_sparse()
     found: Contestants = {
         "riesz": lambda: H(x).to_sparse(),
         "riesz, numbers": lambda: S.values(x),
-        "hand": lambda: chain_by_hand(x),
+        "hand": lambda: by_hand(x),
     }
     if (j := jax()) and installed("asdex"):
         import asdex
 
-        found["asdex"] = in_jax(asdex.hessian(lambda x: chained(j.numpy, x), j.numpy.asarray(x)), x)
+        found["asdex"] = in_jax(asdex.hessian(lambda x: f(j.numpy, x), j.numpy.asarray(x)), x)
     if j and installed("sparsejac"):
         import sparsejac
         from jax.experimental import sparse as jax_sparse
 
-        ones = [np.ones(n - 1), np.ones(n), np.ones(n - 1)]
-        pattern = jax_sparse.BCOO.from_scipy_sparse(scipy.sparse.diags_array(ones, offsets=[-1, 0, 1]).tocoo())
-        found["sparsejac"] = in_jax(sparsejac.jacfwd(j.grad(lambda x: chained(j.numpy, x)), pattern), x)
+        known = jax_sparse.BCOO.from_scipy_sparse(pattern(n).tocoo())
+        found["sparsejac"] = in_jax(sparsejac.jacfwd(j.grad(lambda x: f(j.numpy, x)), known), x)
     if installed("casadi"):
         import casadi
 
         s = casadi.SX.sym("x", n)
-        generated = casadi.Function("H", [s], [casadi.hessian(chained_casadi(casadi, s), s)[0]])
+        generated = casadi.Function("H", [s], [casadi.hessian(f(InCasadi(casadi), s), s)[0]])
         found["CasADi"] = lambda: generated(x)
     return found
-
-
-def chained_casadi(ca, x):
-    return ca.sumsqr(10.0 * (x[1:] - x[:-1] ** 2)) + ca.sumsqr(1.0 - x[:-1])
 
 
 def numbers(_: str, found: Any) -> Any:
@@ -177,8 +236,9 @@ ROWS = [
         {"observations": 50, "parameters": 3}, {"observations": 50, "parameters": 3}),
     Row("Jacobian {observations} × {parameters}, dense", curve, {"riesz": 1.5},
         {"observations": 80, "parameters": 4}, {"observations": 80, "parameters": 4}),
-    *[Row("sparse Hessian again, n = {n:,}", chain, {"riesz": 2.0, "riesz, numbers": 2.0}, {"n": n}, {"n": n},
-          rival="asdex", compared=numbers) for n in (10, 1000, 10_000)],
+    *[Row("sparse Hessian again, {problem}, n = {n:,}", again, {"riesz": 2.0, "riesz, numbers": 2.0},
+          {"problem": problem, "n": n}, {"problem": problem, "n": n}, rival="asdex", compared=numbers)
+      for problem in PROBLEMS for n in (12, 100, 1000, 10_000)],
     *[Row(f"cart-pole, {{times}} times: numbers of the {name}", collocation, {"riesz": 1.0},
           {"times": 100, "second": second}, {"times": 10, "second": second}, rival="CasADi", compared=numbers)
       for name, second in (("Jacobian", False), ("Hessian", True))],

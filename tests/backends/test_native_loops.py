@@ -249,7 +249,7 @@ def test_mapped_arguments_of_every_kind():
 
 
 def test_functions_of_machine_code():
-    """exp and tanh to the last places, at all sizes."""
+    """exp, tanh, log, sine and cosine to the last places, at all sizes."""
     x = np.concatenate(
         [np.linspace(-760.0, 720.0, 500), np.linspace(-1.0, 1.0, 101), 10.0 ** np.arange(-300.0, 3.0, 9)]
     )
@@ -260,6 +260,32 @@ def test_functions_of_machine_code():
             found = found.machine()([x])[0] if machine_code_here() else f(x)
             np.testing.assert_allclose(found, f(x), rtol=5e-16, atol=5e-324)
             assert (np.signbit(found) == np.signbit(f(x))).all()
+        angles = np.concatenate([0.5 * np.pi * np.arange(-40, 41), 1e6 * np.sin(np.arange(300.0)), [1e7, -1e22, 3e300]])
+        angles = np.concatenate([angles, np.linspace(-4.0, 4.0, 400), 10.0 ** np.arange(-300.0, 6.0, 9), [0.0, -0.0]])
+        positive = np.concatenate(
+            [np.abs(angles), 1.0 + 1e-9 * np.sin(angles), [5e-324, 1e-310, 0.5**0.5, 2.0**0.5, np.inf]]
+        )
+        for f, x in ((np.sin, angles), (np.cos, angles), (np.log, positive)):
+            for part in np.array_split(x, len(x) // 900 + 1):
+                found = NativeFunction(traced_program(f, part), ["f"])
+                found = found.machine()([part])[0] if machine_code_here() else f(part)
+                wanted = f(part.astype(np.longdouble))
+                np.testing.assert_allclose(found, wanted.astype(float), rtol=4e-16, atol=5e-324)
+                assert (np.signbit(found) == np.signbit(wanted)).all()
+
+
+@pytest.mark.parametrize("far", [0.0, 3e6])
+def test_angles_and_logarithms_in_lanes(far):
+    """Some lanes too far for arithmetic: then the library is called for all."""
+
+    def run(p):
+        start = p + far * (p > 0.5)
+        step = lambda c, _: (np.sin(c) + p * np.cos(2.0 * c) + np.log(1.5 + c * c), c)  # noqa: E731
+        return np.sum(rz.loop(step, start, None, length=12)[1])
+
+    points = np.linspace(0.0, 1.0, 11)
+    agree(rz.vmap(run), points)
+    agree(rz.vmap(rz.grad(run)), points, tolerance=1e-11)
 
 
 def test_a_mapped_product_with_a_hessian():

@@ -171,6 +171,7 @@ class Maps(DerivedFunction):
         self.what, self.argnums, self.has_aux, self.space = what, argnums, has_aux, space
         super().__init__(differentiable(f))
         self._again: MapsOfAKind | None = None
+        self._met = False  # one that is made for a single call learns nothing
 
     def recipe(self) -> Any:
         return Maps, (self.what, self.function, self.argnums, self.has_aux, self.space)
@@ -187,7 +188,8 @@ class Maps(DerivedFunction):
             make = derivative_at if jacobian else hessian_at
             steady = not kwargs and isinstance(at, FunctionPoint) and not at.record.captured
             found = make(at)
-            self._again = MapsOfAKind.after(at, found, make) if steady and isinstance(at, FunctionPoint) else None
+            known = steady and self._met and isinstance(at, FunctionPoint)
+            self._again, self._met = MapsOfAKind.after(at, found, make) if known else None, steady
             return found
         if not jacobian:
             return hessian_at(at), at.wrap(at.value())[1]
@@ -210,7 +212,10 @@ class MapsOfAKind:
         """What is learned from the first map; None where another trace may be due at the next point."""
         if first.leaves is not None or at.reordered:
             return None
-        opened = later.leaves_of(at.function, at.given, at.record)
+        known = at.record.derived  # of all functions that do the same
+        if "leaves" not in known:
+            known["leaves"] = later.leaves_of(at.function, at.given, at.record)
+        opened = known["leaves"]
         return None if opened is None else cls(at, first, make, opened)
 
     def at(self, args: tuple[Any, ...]) -> LinearMap | None:

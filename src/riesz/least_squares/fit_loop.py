@@ -16,9 +16,8 @@ import numpy as np
 from ..calculus.interpretation.product_rules import metric
 from ..checking.taylor import largest_eps
 from ..errors import SolveError, VectorError
-from ..functions.calling import differentiable, function
-from ..functions.jacobians import derivative_at
-from ..functions.points import point
+from ..functions.calling import function
+from ..functions.jacobians import jacobian
 from ..manifolds.prefix_trees import spread
 from ..maps.linear_map import LinearMap
 from ..ops.number_domains import NUMBERS
@@ -71,7 +70,7 @@ class Residual:
         weighed = settings.weights is not None or settings.information is not None
         self.value = whitened(residual, settings.weights, settings.information) if weighed else residual
         self.unknowns, own = unknowns, self.value
-        self.derived = differentiable(pulled_back(own, tuple(unknowns.manifolds)) if unknowns.curved else own)
+        self.derivative = jacobian(pulled_back(own, tuple(unknowns.manifolds)) if unknowns.curved else own)
 
     def at(self, x: Any, args: tuple[Any, ...]) -> FitPoint:
         """The value at x."""
@@ -102,9 +101,8 @@ class FitPoint:
         """r'(x), from the tangent space at x."""
         of = self._of
         given = (of.unknowns.tangent(self.x), self.x) if of.unknowns.curved else (self.x,)
-        at = point(of.derived, (*given, *self.args), {}, 0, None, False, "a derivative")
         with np.errstate(all="ignore"):
-            return derivative_at(at)
+            return of.derivative(*given, *self.args)
 
 
 def _rooted(J: LinearMap, y: Any) -> tuple[LinearMap, Any]:

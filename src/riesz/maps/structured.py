@@ -102,9 +102,6 @@ class Shown(Displayed):
         return f"$${self.latex()}$$"
 
 
-_ASKED = object()
-
-
 class Structured(Shown):
     """The part of a LinearMap that needs its normal form."""
 
@@ -313,12 +310,9 @@ class Structured(Shown):
         return found
 
     def _code(self, dense: bool) -> Any:
-        """Code for the numbers of the matrix; None where there is none, or at the first point. Maps of a kind have it
+        """Code for the numbers of the matrix, from the first point on; None where there is none. Maps of a kind have it
         in common."""
         if dense not in self._codes:
-            self._codes[dense] = _ASKED
-            return None
-        if self._codes[dense] is _ASKED:
             from .matrices.matrix_numbers import coded
 
             self._codes[dense] = coded(self, dense)

@@ -259,7 +259,7 @@ by slot is as quick. Chosen; see bench/scoreboard.py, bundle adjustment."""
 CODED_NUMBERS = 1 << 18
 """numbers: matrices with more of them are filled in tiles, or entry by entry, not by generated code. Chosen."""
 COMPILED_MATRIX_NUMBERS = 1 << 15
-"""numbers: in all steps of a matrix at least, for machine code from the third point on. Chosen."""
+"""numbers: in all steps of a matrix at least, for machine code. Chosen."""
 COMPILED_MATRIX_STEPS = 200
 """steps: of such a matrix at most: compiling takes a tenth of a second. Chosen."""
 LISTED_PAIRS = 1 << 21

@@ -191,10 +191,6 @@ class _Function(MachineMath):
         for name, value in zip(s.names, values, strict=True):
             self.lines.append(f"store {self.real} {value}, ptr {self._slot(name)}")
 
-    def _label(self) -> str:
-        self.names += 1
-        return f"l{self.names}"
-
     def _for(self, s: For, step: int = 1) -> None:
         slot = self._slot(s.name, "i64")
         head, inner, end = self._label(), self._label(), self._label()
@@ -280,6 +276,13 @@ class _Function(MachineMath):
             signed = f"llvm.copysign.{width}f64"
             self.declared[signed] = f"declare {real} @{signed}({real}, {real})"
             text = self.tanh(x, self.line(self._called("absolute", [x])), signed)
+        elif op in ("sin", "cos"):
+            x = self._number(args[0])
+            size = self.line(self._called("absolute", [x]))
+            text = self.turned(x, int(op == "cos"), size, lambda: self._called(op, [x]))
+        elif op == "log":
+            x = self._number(args[0])
+            text = self.log(x, lambda: self._called(op, [x]))
         else:
             text = self._called(op, [self._number(a) for a in args])
         self.lines.append(f"{name} = {text}")

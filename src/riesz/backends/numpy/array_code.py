@@ -31,6 +31,7 @@ from ...runtime import buffers, tuning
 from ...spaces.contraction import column_sums, number
 from ...spaces.formal_vectors import dense, weak
 from ...terms.primitives import RULES
+from ...tracing.rules.rearranging import same_shape
 from ..common import numbers
 from ..source_text import literal, new_name, placed, slice_text, weighted_sum, word
 
@@ -203,7 +204,12 @@ class Arrays:
         text = f"{self._name(f'{word(op.title)}_{self._slot}', op.run)}({self._arguments(xs)})"
         self._shared()
         if not self._shape or type(self._shape[0]) is not tuple:
-            return self._set(f"dense({text})", self._kind(op, xs))
+            kind = self._kind(op, xs)
+            inner = op.op if type(op) is Strongly else op
+            ours = type(inner) is Ruled and inner.smooth.ours and self._shape != ()
+            if kind is None and ours and all([x.kind is float or x.kind == FLOAT for x in xs]):
+                return self._set(f"{self._np('asarray')}({text}, {self._name('float64', FLOAT)})", FLOAT)
+            return self._set(f"dense({text})", kind)
         known = hasattr(op, "kinds")
         return self._set(text, op.kinds([x.kind for x in xs]) if known else None, known)
 
@@ -212,9 +218,12 @@ class Arrays:
         along = isinstance(op, (Discrete, Ruled)) and "axis" in dict(op.parameters)
         if any([x.kind is None for x in xs]):
             return None
-        if along:
+        if along or (type(op) is Discrete and op.shaped is same_shape):
             ones = [np.ones((1,) * len(x.shape), FLOAT if x.kind is float else x.kind) for x in xs]
-            return np.asarray(op.run(*ones)).dtype
+            try:
+                return np.asarray(op.run(*ones)).dtype
+            except Exception:  # positions that ones are not
+                return None
         if type(op) not in PLAIN and (along or getattr(op, "shaped", 0) is not None):
             return None
         kind = kind_of(op, [FLOAT if x.repeated else x.kind for x in xs])
@@ -346,8 +355,10 @@ class Arrays:
 
     @LINES("the product, and its guard if there is a nan", Deferred)
     def _deferred(self, op: Deferred, xs: list[ArrayValue]) -> ArrayValue:
+        before = len(self.lines)
         found = self._contraction(op.plain, xs[: len(op.plain.labels)])
         if found.kind is None or found.repeated:
+            del self.lines[before:]
             return self._call(op, xs)
         if found.text != f"t{self._slot}":
             found = self._set(found.text, found.kind)

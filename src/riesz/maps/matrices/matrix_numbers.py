@@ -56,31 +56,16 @@ class MatrixProgram(NamedTuple):
 
 
 class MatrixCode:
-    """What maps of a family have in common: an empty matrix with its positions, and code for its numbers.
+    """What maps of a family have in common: an empty matrix with its positions, and code for its numbers."""
 
-    Where the work is large and there are few steps, the third point and those after it are computed by machine code,
-    if it can be had: compiling takes a tenth of a second."""
-
-    def __init__(self, empty: Any, program: Program, run: Run) -> None:
+    def __init__(self, empty: Any, run: Run) -> None:
         self._empty, self.run = empty, run
-        self._program, self._plain, self._left = program, run, 2
-        sizes = sum([math.prod(s) for s in program.shapes if not several(s)])
-        if sizes > tuning.COMPILED_MATRIX_NUMBERS and len(program.ops) <= tuning.COMPILED_MATRIX_STEPS:
-            self.run = self._counted
 
     def matrix(self, data: Any) -> Any:
         """The sparse matrix with these numbers, which shares the index arrays."""
         found = copy(self._empty)
         found.data = data
         return found
-
-    def _counted(self, point: tuple[Any, ...]) -> Any:
-        if self._left:
-            self._left -= 1
-            return self._plain(point)
-        code = later.coded(self._program, point, True)
-        self.run = self._plain if code is None or code.backend != "native" else code.run
-        return self.run(point)
 
 
 def coded(L: Any, dense: bool) -> MatrixCode | None:
@@ -108,8 +93,19 @@ def _coded(source: Instance, L: Any, dense: bool) -> MatrixCode | None:
     else:
         found = stored_numbers(net, rows, columns)
         empty, program = (None, None) if found is None else (found.matrix(L.shape), found.program)
-    code = None if program is None else later.coded(program, source.point, False)
-    return None if program is None or code is None else MatrixCode(empty, program, code.run)
+    code = None if program is None else _code(program, source.point)
+    return None if code is None else MatrixCode(empty, code.run)
+
+
+def _code(program: Program, point: tuple[Any, ...]) -> Any:
+    """Machine code where the work is large and there are few steps, if it can be had: compiling takes a tenth of a
+    second. It is decided at the first point: equal points give equal bits."""
+    sizes = sum([math.prod(s) for s in program.shapes if not several(s)])
+    if sizes > tuning.COMPILED_MATRIX_NUMBERS and len(program.ops) <= tuning.COMPILED_MATRIX_STEPS:
+        code = later.coded(program, point, True)
+        if code is not None and code.backend == "native":
+            return code
+    return later.coded(program, point, False)
 
 
 def matrix_program(L: Any, lower: bool) -> MatrixProgram | None:
