@@ -84,7 +84,7 @@ class TorchSource:
         else:
             tensors = named_arrays(function, _is_float_tensor)
         self.arrays: dict[str, Any] = {name: numbers(x) for name, x in tensors.items()}
-        self._graphs: OrderedDict[Any, Exported] = OrderedDict()
+        self._graphs: OrderedDict[Any, ExportedGraph] = OrderedDict()
 
     def opened(self, args: Sequence[Any], named: dict[str, Any]) -> tuple[dict[str, Any], list[Any], Any]:
         """The parameters, the leaves of the other arguments, and the tree of these."""
@@ -114,7 +114,7 @@ class TorchSource:
             if np.shape(x) != wanted:
                 raise TraceError(f"parameters of {name}: {n!r} has shape {np.shape(x)}, not {wanted}")
 
-    def exported(self, params: dict[str, Any], leaves: Sequence[Any], tree: Any) -> Exported:
+    def exported(self, params: dict[str, Any], leaves: Sequence[Any], tree: Any) -> ExportedGraph:
         """The graph for such arguments."""
         kinds = [kind_of_leaf(x) for x in leaves]
         types = {n: np.dtype(getattr(x, "dtype", float)) for n, x in params.items()}
@@ -158,7 +158,7 @@ class TorchSource:
         return unflatten(graph.tree, [x if is_traced(x) or np.ndim(x) else np.asarray(x)[()] for x in results])
 
 
-class Exported(NamedTuple):
+class ExportedGraph(NamedTuple):
     """A graph, the name and the constant behind each of its inputs (HERE: an argument), which of its outputs are
     results, and these in their containers."""
 
@@ -169,7 +169,7 @@ class Exported(NamedTuple):
     tree: Any
 
 
-def exported(module: Any, function: Any, kinds: Sequence[Any], rest: Sequence[Any], tree: Any) -> Exported:
+def exported(module: Any, function: Any, kinds: Sequence[Any], rest: Sequence[Any], tree: Any) -> ExportedGraph:
     """What torch.export makes of a module or a function, in operations that have rules."""
     import torch
 
@@ -204,7 +204,7 @@ def exported(module: Any, function: Any, kinds: Sequence[Any], rest: Sequence[An
             raise TraceError(f"torch.export cannot read {name}: {said}{_ADVICE}") from problem
     _no_writes(program, name)
     outputs = [i for i, s in enumerate(program.graph_signature.output_specs) if s.kind.name == "USER_OUTPUT"]
-    return Exported(program.graph_module, _inputs(program, module), outputs, results[1], results[0])
+    return ExportedGraph(program.graph_module, _inputs(program, module), outputs, results[1], results[0])
 
 
 _ADVICE = (

@@ -1,0 +1,5 @@
+"""Examples in docstrings that need PyTorch, which the tests do without."""
+
+from importlib.util import find_spec
+
+collect_ignore = [] if find_spec("torch") else ["riesz/importing/from_torch.py"]
