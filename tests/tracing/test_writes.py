@@ -12,6 +12,7 @@ from sampling import LEVEL
 
 import riesz as rz
 from riesz.errors import TraceError
+from riesz.tracing.writing.rows import lattice
 
 X = np.array([0.3, -1.2, 0.7, 1.9])
 U0 = np.arange(6.0)
@@ -677,3 +678,47 @@ def test_random_views_and_writes(part: int):
             np.testing.assert_allclose(jacobian(v), slope, 1e-4, 1e-4, err_msg=program.text)
             np.testing.assert_allclose(jacobian.to_sparse() @ v, jacobian(v), 1e-9, 1e-9, err_msg=program.text)
     assert same > 5
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_boxes_of_parts_are_read_without_lists(seed: int):
+    rng = np.random.default_rng(seed)
+    source, target = [rng.integers(3, 6, 3) for _ in range(2)]
+    many = rng.integers(1, 3, 3)
+    steps = [rng.integers(1, (n - 1) // np.maximum(many - 1, 1) + 1) for n in (source, target)]
+    at, where = [
+        np.arange(n.prod()).reshape(n)[tuple([slice(0, s * k, s) for s, k in zip(step, many, strict=True)])].ravel()
+        for n, step in zip((source, target), steps, strict=True)
+    ]
+    found = lattice(at, where, int(source.prod()), int(target.prod()))
+    rng.shuffle(scrambled := np.arange(20))
+    assert lattice(scrambled, np.arange(20), 20, 20) is None
+    if found is None:
+        assert sum(many > 1) < 2 or all([len(set(np.diff(p))) == 1 for p in (at, where)])
+        return
+    rows, columns, times = [np.asarray(p) for p in found.pairs()]
+    order = np.argsort(columns)
+    np.testing.assert_array_equal(rows[order], at)
+    np.testing.assert_array_equal(columns[order], where)
+    assert (times == 1).all()
+    v = rng.normal(size=(2, source.prod(), 3))
+    wanted = np.zeros((2, target.prod(), 3))
+    wanted[:, where] = v[:, at]
+    np.testing.assert_array_equal(found.reduce(v), wanted)
+    np.testing.assert_array_equal(found.reduce(v[:, :, ::2]), wanted[:, :, ::2])  # not in one piece of memory
+    total = np.ones_like(wanted)
+    found.reduce_into(total, v)
+    np.testing.assert_array_equal(total, 1.0 + wanted)
+
+
+def test_what_is_read_of_two_parts_is_joined_in_generated_code():
+    def diffused(x: Any) -> Any:
+        y = x.copy()
+        for _ in range(2):
+            y[1:-1] += 0.1 * (y[2:] - 2.0 * y[1:-1] + y[:-2])
+        return y
+
+    x = np.sin(np.arange(9.0))
+    code = rz.compile(diffused, backend="numpy")
+    np.testing.assert_allclose(code(x), diffused(x), rtol=1e-14)
+    assert code.source.count("concatenate((") == 2

@@ -393,41 +393,47 @@ class Reduction(Linear):
             total = first.reduce(self._lead(xs[0], first))
         else:
             wide = [self._lead(x, r) for x, r in zip(xs, self.relations, strict=True)]
-            tiles, size = self._tiles, (wide[0].shape[0], first.target.size, wide[0].shape[2])
-            total = (np.zeros if tiles is None else np.empty)(size, np.result_type(*given))  # floats of Python are weak
+            patches, size = self._patches, (wide[0].shape[0], first.target.size, wide[0].shape[2])
+            total = (np.zeros if patches is None else np.empty)(
+                size, np.result_type(*given)
+            )  # floats of Python are weak
             for k, (r, x) in enumerate(zip(self.relations, wide, strict=True)):
-                if tiles is None:
+                if patches is None:
                     r.reduce_into(total, x)
                 else:
-                    total[:, tiles[k]] = x
+                    total[:, patches[k][1]] = x[:, patches[k][0]]
         return total.reshape(shape) if shape else number(total.reshape(()))
 
     @property
     def covers(self) -> bool:
         """Whether the pieces fill the target without overlap, so that they are copied, not added."""
-        return self._tiles is not None
+        return self._patches is not None
 
     @cached_property
-    def joined(self) -> list[int] | None:
-        """The order in which the pieces follow one another along one axis, if this is np.concatenate."""
-        tiles = self._tiles
+    def joined(self) -> list[tuple[int, slice]] | None:
+        """The pieces, by number and slice, in the order in which they follow one another along one axis, if this is
+        np.concatenate."""
+        patches = self._patches
         boxes = [s.box or () for r in self.relations for s in (r.source, r.target)]
-        if tiles is None or any([len(b) != 1 for b in boxes]):
+        if patches is None or any([len(b) != 1 for b in boxes]):
             return None
-        plain = all([t.step in (None, 1) and t.start is not None for t in tiles])
-        return sorted(range(len(tiles)), key=lambda i: tiles[i].start) if plain else None
+        if any([p.step not in (None, 1) for both in patches for p in both]):
+            return None
+        order = sorted(range(len(patches)), key=lambda i: patches[i][1].start or 0)
+        return [(i, patches[i][0]) for i in order]
 
     @cached_property
-    def _tiles(self) -> list[slice] | None:
-        """Where each piece goes, if they fill the target without overlap (as np.stack): nothing is added."""
-        tiles = [r.tile for r in self.relations]
+    def _patches(self) -> list[tuple[slice, slice]] | None:
+        """Which slice of each piece goes where, if they fill the target without overlap (as np.stack): nothing is
+        added."""
+        patches = [r.patch for r in self.relations]
         target = self.relations[0].target.size
-        if any([t is None for t in tiles]) or sum([r.source.size for r in self.relations]) != target:
-            return None
-        hit = np.zeros(target, bool)
-        for t in tiles:
-            hit[t] = True
-        return [t for t in tiles if t is not None] if hit.all() else None
+        hit = np.zeros(target, np.intp)
+        for p in patches:
+            if p is None:
+                return None
+            hit[p[1]] += 1
+        return [p for p in patches if p is not None] if (hit == 1).all() else None
 
 
 class Reshape(Single):

@@ -74,6 +74,11 @@ class Relation(Node):
         """The slice of the target that the source is copied to, if that is what red does."""
         return None
 
+    @property
+    def patch(self) -> tuple[slice, slice] | None:
+        """The slice of the source that is copied to a slice of the target, if that is what red does."""
+        return None if self.tile is None else (slice(None), self.tile)
+
     # -- two forms of it ---------------------------------------------------------------------------------
 
     @property

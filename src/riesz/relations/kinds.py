@@ -208,6 +208,10 @@ class Copied(Relation):
         """The slice."""
         raise NotImplementedError
 
+    @property
+    def patch(self) -> tuple[slice, slice]:
+        return (self.cut, slice(None)) if self.tile is None else (slice(None), self.tile)
+
     def reduce(self, v: Array) -> Array:
         tile = self.tile
         if tile is None:

@@ -59,15 +59,77 @@ class Spanned(Relation):
     def reduce(self, v: Array) -> Array:
         if not self.span.affine:
             return pair_sum(self, v)
+        if (moved := self._moved(v, None)) is not None:
+            return moved
         return slice_sum(self.target.box or (), [self], v) if self.stages is None else self.stages.reduce(v)
 
     def reduce_into(self, total: Array, v: Array) -> None:
+        if self._moved(v, total) is not None:
+            return
         if self.stages is not None:
             self.stages.reduce_into(total, v)
         elif self.span.affine:
             add_slices(total, [self], v, fresh=False)
         else:
             total += pair_sum(self, v)
+
+    def _moved(self, v: Array, total: Array | None) -> Array | None:
+        """red of small arrays where it moves elements: one copy between two views. None where it is other than that."""
+        sides = self.moves
+        small = v.size <= tuning.SLICE_TILE_NUMBERS and v.shape[0] * v.shape[2] * self.target.size <= 4 * v.size
+        if sides is None or not v.size or not small or not v.flags.c_contiguous:
+            return None
+        if total is None:
+            whole = math.prod(self.sizes) == self.target.size
+            found = (buffers.empty if whole else buffers.zeros)((v.shape[0], self.target.size, v.shape[2]), v.dtype)
+            self._seen(found, sides[1])[...] = self._seen(v, sides[0])
+            return found
+        if not total.flags.c_contiguous:
+            return None
+        there = self._seen(total, sides[1])
+        there += self._seen(v, sides[0])
+        return total
+
+    def _seen(self, array: Array, side: tuple[int, list[int]]) -> Array:
+        """An array with an axis before and one behind as one with an axis for each label between them."""
+        a, n, b = array.shape
+        start, steps = side
+        step = b * array.itemsize
+        strides = (n * step, *[s * step for s in steps], array.itemsize)
+        return np.ndarray((a, *self.sizes, b), array.dtype, array, start * step, strides)
+
+    @cached_property
+    def moves(self) -> tuple[tuple[int, list[int]], tuple[int, list[int]]] | None:
+        """Source and target: where they begin, and how far each label goes, if every label has a place of its own."""
+        if not self.span.affine or self.times != 1 or 0 in self.sizes:
+            return None
+        sides: list[tuple[int, list[int]]] = []
+        for maps, box in ((self.left, self.source.box or ()), (self.right, self.target.box or ())):
+            start, steps, step = 0, [0] * len(self.sizes), 1
+            for m, n in zip(reversed(maps), reversed(box), strict=True):
+                start += m.offset * step
+                for k, s in m.terms:
+                    steps[k] += s * step
+                step *= n
+            sides.append((start, steps))
+        reach = 0
+        for step, n in sorted([(abs(s), n) for s, n in zip(sides[1][1], self.sizes, strict=True) if n > 1]):
+            if step <= reach:
+                return None
+            reach += step * (n - 1)
+        return sides[0], sides[1]
+
+    @property
+    def patch(self) -> tuple[slice, slice] | None:
+        if self.moves is None or len(self.sizes) != 1:
+            return None
+        (first, (step,)), (start, (pace,)) = self.moves
+        n = self.sizes[0]
+        return (
+            (slice(first, first + step * n, step), slice(start, start + pace * n, pace))
+            if min(step, pace) > 0
+            else None
+        )
 
     @cached_property
     def stages(self) -> Relation | None:

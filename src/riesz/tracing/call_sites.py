@@ -13,9 +13,9 @@ def called_at(frame: Any, at: int) -> tuple[str, str]:
     """The function that the instruction `at` of a frame calls, as its author wrote it and with the names of modules in
     full, and the library it is of; "" for what is not known."""
     spot = next(islice(frame.f_code.co_positions(), at // 2, None), (None,) * 4)
-    if None in spot:
-        return "", ""
     first, last, start, stop = spot
+    if first is None or start is None:
+        return "", ""
     lines = [line.encode() for line in linecache.getlines(frame.f_code.co_filename, frame.f_globals)[first - 1 : last]]
     if not lines:
         return "", ""

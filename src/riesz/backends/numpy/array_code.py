@@ -481,8 +481,12 @@ class Arrays:
         if len(xs) > 1:
             if op.joined is None or any([x.kind is None for x in xs]):
                 return self._call(op, xs)
-            parts = self._arguments([xs[i] for i in op.joined])
-            return self._set(f"{self._np('concatenate')}(({parts}), axis={op.axis})", self._kind(op, xs), True)
+            parts = [
+                f"{self.array(xs[i]).text}{_of(part, ':, ' * op.axis, xs[i].shape[op.axis])}" for i, part in op.joined
+            ]
+            return self._set(
+                f"{self._np('concatenate')}(({', '.join(parts)}), axis={op.axis})", self._kind(op, xs), True
+            )
         relation: Any = op.relations[0]
         x, shape = self.array(xs[0]), self._shape
         source, target = relation.source.box, relation.target.box or ()
@@ -503,6 +507,11 @@ class Arrays:
                 return self._set(f"{self._np('take')}({x.text}, {index}, axis={op.axis})", x.kind, True)
             case _:
                 return self._new(op, [x]) if _copies(relation) else self._call(op, [x])
+
+
+def _of(part: slice, head: str, length: int) -> str:
+    """A slice of an axis as text; empty where it is all of it."""
+    return "" if len(range(length)[part]) == length else f"[{head}{slice_text(part)}]"
 
 
 def _copies(relation: Any) -> bool:

@@ -27,7 +27,7 @@ from ...relations.index_sets import Seg, unit
 from ..layouts import frame_of
 from ..registry import BY_NAME
 from ..trace import Trace
-from .rows import ordered, placed, row, shaped, taken
+from .rows import lattice, ordered, placed, row, shaped, taken
 
 KNOWN = -1
 
@@ -186,10 +186,10 @@ class Memory:
         owners[flat < 0] = KNOWN
         relations: list[Any] = []
         slots: list[int] = []
-        for where, slot in self._groups(flat, owners, numbers):
-            if len(where) == flat.size and ordered(where):
+        for where, slot, relation in self._groups(flat, owners, numbers):
+            if relation is None and len(where) == flat.size and ordered(where):
                 return shaped(trace, slot, shape)
-            relations.append(placed(where, flat.size))
+            relations.append(placed(where, flat.size) if relation is None else relation)
             slots.append(slot)
         small = self.dtype.kind in "bui" and self.dtype.itemsize < 4  # sums of these are wider
         slots = [self._as(np.dtype(np.intp), s) for s in slots] if small else slots
@@ -199,24 +199,30 @@ class Memory:
     def _as(self, dtype: Any, slot: int) -> int:
         return self.trace.step(Discrete(BY_NAME["as_type"], (("dtype", dtype),)), (slot,))
 
-    def _groups(self, flat: Any, owners: Any, numbers: Any) -> list[tuple[Any, int]]:
-        """Positions in `flat`, and the slot of one axis that has the elements for them."""
-        found: list[tuple[Any, int]] = []
+    def _groups(self, flat: Any, owners: Any, numbers: Any) -> list[tuple[Any, int, Any]]:
+        """Positions in `flat`, and the slot of one axis that has the elements for them, in their order or by a
+        relation."""
+        found: list[tuple[Any, int, Any]] = []
         alone = np.flatnonzero((owners != KNOWN) & self._single[owners])  # numbers written one by one
         if len(alone):
-            found.append((alone, row(self.trace, [self.parts[j] for j in owners[alone].tolist()])))
+            found.append((alone, row(self.trace, [self.parts[j] for j in owners[alone].tolist()]), None))
             owners = owners.copy()
             owners[alone] = -2
         order = np.argsort(owners, kind="stable")
         for where in np.split(order, np.flatnonzero(np.diff(owners[order])) + 1):
             j = int(owners[where[0]])
             if j >= 0:
-                found.append((where, self._taken(j, flat[where] - self._begin(j))))
+                at = flat[where] - self._begin(j)
+                shape = self.trace.shapes[self.parts[j]]
+                if len(shape) > 1 and (relation := lattice(at, where, math.prod(shape), flat.size)) is not None:
+                    found.append((where, shaped(self.trace, self.parts[j], (math.prod(shape),)), relation))
+                else:
+                    found.append((where, self._taken(j, at), None))
             elif j == KNOWN:
                 values = np.asarray(numbers).ravel()[where]
                 nonzero = np.flatnonzero(values)
                 if len(nonzero):
-                    found.append((where[nonzero], self.trace.const(values[nonzero].astype(self.dtype))))
+                    found.append((where[nonzero], self.trace.const(values[nonzero].astype(self.dtype)), None))
         return found
 
     def _element(self, place: int) -> int:

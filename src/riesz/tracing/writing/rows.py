@@ -19,9 +19,13 @@ from ...ops.opaque import Get
 from ...programs.program import INPUT, Constant
 from ...programs.sub_programs import Call, Loop
 from ...relations import Function, Gather, Point, Range, freeze
+from ...relations.algebra import named
+from ...relations.index_algebra import Affine
 from ...relations.index_sets import Seg
+from ...relations.spans import tidied
 from ..trace import Trace
 
+_AXES = 4  # of a box that is no list
 _FEW, _DEEP = 8, 64  # shorter rows are placed one by one; so is what lies deeper
 
 
@@ -203,3 +207,24 @@ def placed(where: Any, n: int) -> Any:
     if step > 0 and ordered(where, step):
         return Range(Seg(len(where)), Seg(n), int(where[0]), step, True)
     return Function(Seg(len(where)), Seg(n), freeze(np.asarray(where, np.intp)))
+
+
+def lattice(at: Any, where: Any, m: int, n: int) -> Any:
+    """The relation of elements `at` of m with positions `where` of n, both a box of rows and columns, of layers, rows
+    and columns, …: no list of pairs. None where they are none, or in one line."""
+    heads, sizes, steps = [at, where], list[int](), list[list[int]]()
+    while (count := len(heads[0])) > 1:
+        jumps = [np.diff(h) for h in heads]
+        run = 1 + min([int(np.argmax(np.append(d != d[0], True))) for d in jumps])
+        if count % run or len(sizes) == _AXES:
+            return None
+        blocks = [h.reshape(-1, run) for h in heads]
+        if any([(np.diff(b, axis=1) != d[0]).any() for b, d in zip(blocks, jumps, strict=True)]):
+            return None
+        sizes.append(run)
+        steps.append([int(d[0]) for d in jumps])
+        heads = [b[:, 0] for b in blocks]
+    if len(sizes) < 2:
+        return None
+    left, right = [(Affine(int(h[0]), tuple([(k, s[i]) for k, s in enumerate(steps)])),) for i, h in enumerate(heads)]
+    return named(Seg(m), Seg(n), tidied(dict(enumerate(sizes)), left, right, 1))

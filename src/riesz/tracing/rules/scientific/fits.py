@@ -217,7 +217,7 @@ class Vectorized:
             found.append(self.pyfunc(*given, **{**named, **dict(zip(by_name, values[len(moving) :], strict=True))}))
         several = isinstance(found[0], tuple)
         parts = [list(part) for part in zip(*found, strict=True)] if several else [found]
-        outer = [()] * len(parts) if outer is None else outer
+        outer = [list[str]() for _ in parts] if outer is None else outer
         if len(outer) != len(parts):
             raise ValueError(f"wrong number of outputs from pyfunc: expected {len(outer)}, got {len(parts)}")
         kinds = self.otypes or [None] * len(parts)
