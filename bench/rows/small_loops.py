@@ -13,17 +13,24 @@ import numpy as np
 from contest import Contestants, Row, in_jax, jax
 
 import riesz as rz
-from riesz.backends.native import native_loops
+from riesz.backends.native import native_backend, native_loops
+from riesz.backends.numba import numba_backend
+from riesz.programs.axis import components
 
 
 @contextmanager
 def without_machine_code() -> Generator[None]:
-    """As it is where llvmlite is not installed."""
-    kept, native_loops.machine_code_here = native_loops.machine_code_here, lambda: False
+    """As it is where llvmlite and Numba are not installed, for code that is written meanwhile."""
+    asked = [(module, "machine_code_here") for module in (native_loops, native_backend)]
+    asked += [(module, "numba_installed") for module in (numba_backend, components)]
+    kept = [getattr(module, name) for module, name in asked]
+    for module, name in asked:
+        setattr(module, name, lambda: False)
     try:
         yield
     finally:
-        native_loops.machine_code_here = kept
+        for (module, name), before in zip(asked, kept, strict=True):
+            setattr(module, name, before)
 
 
 def ours(f: Any, *args: Any) -> Contestants:
