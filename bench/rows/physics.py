@@ -142,8 +142,10 @@ def aims(compiled: float, plain: float) -> dict[str, float]:
 
 
 ROWS = [
-    Row("Lennard-Jones, forces on {atoms} atoms", molecule, aims(1, 0.8), {"atoms": 100}, {"atoms": 8}),
-    Row("gravity, forces on {count:,} bodies", bodies, aims(1.4, 1), {"count": 1000}, {"count": 12}),
+    Row("Lennard-Jones, forces on {atoms} atoms", molecule, aims(1, 0.8), {"atoms": 100}, {"atoms": 8},
+        limits="sums over pairs of so few atoms are read and written twice, where XLA has one loop."),
+    Row("gravity, forces on {count:,} bodies", bodies, aims(1.4, 1), {"count": 1000}, {"count": 12},
+        limits="plain calls are NumPy's functions one after the other; `rz.compile` or `rz.settings.plain = \"auto\"` fuses them."),
     Row("Navier–Stokes, {steps} steps on {side} × {side}, gradient", fluid, aims(1, 0.8),
         {"side": 128, "steps": 4}, {"side": 8, "steps": 2}),
     Row("convolution layer, {batch} images {side} × {side}, {before} to {after} channels", convolutions, aims(1, 0.8),
