@@ -45,7 +45,9 @@ def measured(module: str, number: int, size: dict[str, Any], budget: float, only
             gap = contest.difference(found, wanted)
             assert gap <= row.tolerance, f"{row.title}: {name} differs by {gap:.2g}"
         del results, wanted
-        return contest.take_turns(contestants, budget)
+        times = contest.take_turns(contestants, budget)
+        there = Path("/proc/self/clear_refs").exists()
+        return {**times, "peaks": contest.peaks(contestants)} if there else times
     if only is None:
         return dict.fromkeys(row.contestants(**size), 0.0)
     row.contestants(**row.warm)[only]()
@@ -112,9 +114,23 @@ def played(
     return {name: answer[name] for name, answer in answers.items()}
 
 
-def lines(row: Any, size: dict[str, Any], found: dict[str, Any]) -> list[dict[str, Any]]:
-    """One line of the table for each of ours."""
+def played_once(
+    module: str, number: int, row: Any, size: dict[str, Any], budget: float, cores: int | None, kept: dict[str, Any]
+) -> dict[str, Any]:
+    """The same, from what was kept where it is there."""
+    key = f"{row.title.format(**size)}, {json.dumps(size)}, {cores}"
+    if key not in kept:
+        kept[key] = played(module, number, row, size, budget, cores)
+    return kept[key]
+
+
+def lines(
+    row: Any, size: dict[str, Any], found: dict[str, Any], alone: dict[str, Any] | None = None
+) -> list[dict[str, Any]]:
+    """One line of the table for each of ours. `alone`: what each took on one core, where `found` is of several."""
     title, shown = row.title.format(**size), []
+    found, peaks = dict(found), found.get("peaks", {})
+    found.pop("peaks", None)
     for ours, aim in row.aims.items():
         mine, theirs = found.get(ours), found.get(row.rival)
         name = f"{title}{ours.removeprefix('riesz')}{'' if row.rival == 'JAX' else f' (against {row.rival})'}"
@@ -127,7 +143,9 @@ def lines(row: Any, size: dict[str, Any], found: dict[str, Any]) -> list[dict[st
             "mine": mine,
             "limits": row.limits,
         }
-        line["all"] = found
+        line["all"], line["peaks"] = found, (peaks.get(ours), peaks.get(row.rival))
+        if alone and alone.get(ours) and alone.get(row.rival):
+            line["alone"] = alone[row.rival] / alone[ours]
         if mine:
             line["ratios"] = {name: amount / mine for name, amount in found.items() if not name.startswith("riesz")}
             if row.measure == "seconds":
@@ -167,12 +185,12 @@ def aim_of(line: dict[str, Any]) -> str:
 def table(found: list[dict[str, Any]]) -> str:
     """The table in Markdown."""
     out = [
-        "| workload | riesz | JAX | hand | others | JAX ÷ riesz | hand ÷ riesz | aim | met |",
-        "|---|---|---|---|---|---|---|---|---|",
+        "| workload | riesz | JAX | hand | others | JAX ÷ riesz | hand ÷ riesz | aim | met | on one core | peak memory |",
+        "|---|---|---|---|---|---|---|---|---|---|---|",
     ]
     for line in found:
         if "failed" in line["all"]:
-            out.append(f"| {line['title']} | failed: {line['all']['failed']} | | | | | | {aim_of(line)} | no |")
+            out.append(f"| {line['title']} | failed: {line['all']['failed']} | | | | | | {aim_of(line)} | no | | |")
             continue
         kind, ratios = line["measure"], line.get("ratios", {})
         rest = ", ".join(
@@ -188,6 +206,8 @@ def table(found: list[dict[str, Any]]) -> str:
             rest,
         ]
         cells += [ratio(ratios.get("JAX")), ratio(ratios.get("hand")), aim_of(line), met]
+        mine, theirs = [x and amount(x, "memory") for x in line.get("peaks", (None, None))]
+        cells += [ratio(line.get("alone")), f"{mine or '–'}, {line['rival']} {theirs or '–'}" if mine or theirs else ""]
         out.append(f"| {line['title']} | {' | '.join(cells)} |")
     return "\n".join(out)
 
@@ -260,8 +280,12 @@ def main() -> None:
     parser.add_argument(
         "--cores",
         type=int,
-        help="how many cores each contestant may use, all by default; with 1, the time it had that core counts",
+        nargs="+",
+        help="how many cores each contestant may use, all by default; with 1, the time it had that core counts. Of "
+        "several the last fills the table, and the ratio on one core has a column.",
     )
+    parser.add_argument("--budget", type=float, help="seconds of timed calls for each contestant")
+    parser.add_argument("--keep", type=Path, help="a file of results: rows that are there are not measured again")
     parser.add_argument(
         "--without",
         nargs="*",
@@ -283,6 +307,8 @@ def main() -> None:
     )
     sys.path[:0] = [str(HERE), str(HERE.parent / "src")]
     found: list[dict[str, Any]] = []
+    budget = given.budget or (0.3 if given.quick else 4.0)
+    kept = json.loads(given.keep.read_text(encoding="utf-8")) if given.keep and given.keep.exists() else {}
     start = time.perf_counter()
     from riesz.runtime.progress import working
 
@@ -293,16 +319,20 @@ def main() -> None:
         for done, (module, number, row) in enumerate(every):
             size = dict(row.quick if given.quick else row.full)
             work.say(done + 1, row.title.format(**size))
-            added = lines(row, size, played(module, number, row, size, 0.3 if given.quick else 4.0, given.cores))
+            measures = [played_once(module, number, row, size, budget, c, kept) for c in given.cores or [None]]
+            if given.keep:
+                given.keep.write_text(json.dumps(kept), encoding="utf-8")
+            one = measures[given.cores.index(1)] if given.cores and 1 in given.cores[:-1] else None
+            added = lines(row, size, measures[-1], one)
             if work:  # somebody looks on
                 told = "\n".join(table(added).splitlines()[2:])
                 print(f"\r\x1b[2K[{time.perf_counter() - start:4.0f} s] {told}", file=sys.stderr, flush=True)
             found += added
     found.sort(key=lambda line: -line.get("ratios", {}).get(line["rival"], 0.0))
-    header = f"{'Quick sizes; aims are for full ones' if given.quick else 'Full sizes'}; {datetime.date.today()}. {machine(given.cores)}."
+    header = f"{'Quick sizes; aims are for full ones' if given.quick else 'Full sizes'}; {datetime.date.today()}. {machine(given.cores[-1] if given.cores else None)}."
     print(f"{header}\n\n{table(found)}")
     if not given.rows:
-        note = "Written by `python bench/scoreboard.py`. Medians of calls taken in turns; ratios above 1: riesz is faster, or takes less memory."
+        note = "Written by `python bench/scoreboard.py`. Medians of calls taken in turns; ratios above 1: riesz is faster, or takes less memory. Peak memory is what a call takes beyond what the process holds between calls."
         (given.out / "RESULTS.md").write_text(
             f"# Scoreboard\n\n{note}\n{header}\n\n{table(found)}\n\n{limits(found)}![ratios](results.png)\n",
             encoding="utf-8",

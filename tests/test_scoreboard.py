@@ -86,8 +86,8 @@ def test_the_table(bench):
     found = board.lines(row, {"n": 5}, {"riesz": 1e-3, "riesz, other": 4e-3, "JAX": 4e-3, "hand": 2e-3, "torch": 1.5})
     assert [line["met"] for line in found] == [True, False]
     text = board.table(found).splitlines()
-    assert text[2] == "| work, n = 5 | 1 ms | 4 ms | 2 ms | torch 1.5 s | 4.00 | 2.00 | ≥ 3 | yes |"
-    assert text[3] == "| work, n = 5, other | 4 ms | 4 ms | 2 ms | torch 1.5 s | 1.00 | 0.50 | ≥ 2 | **no** |"
+    assert text[2] == "| work, n = 5 | 1 ms | 4 ms | 2 ms | torch 1.5 s | 4.00 | 2.00 | ≥ 3 | yes | – |  |"
+    assert text[3] == "| work, n = 5, other | 4 ms | 4 ms | 2 ms | torch 1.5 s | 1.00 | 0.50 | ≥ 2 | **no** | – |  |"
     (failed, _) = board.lines(row, {"n": 5}, {"failed": "MemoryError"})
     assert "failed: MemoryError" in board.table([failed])
     assert board.amount(3 * 2**20, "memory") == "3 MiB" and board.amount(2.5e-6, "time") == "2.5 µs"

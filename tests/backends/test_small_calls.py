@@ -145,3 +145,35 @@ def test_a_set_of_one_point_has_no_axis(base):
         L, v, w = rz.LinearMap.of(t), t.domain.random(1), t.codomain.random(2)
         np.testing.assert_array_equal(t.codomain.flatten(L(v)), t.domain.flatten(v))
         np.testing.assert_array_equal(t.domain.flatten(L.H(w)), t.codomain.flatten(w))
+
+
+TIMES = np.linspace(0.0, 2.0, 50)
+MATRICES = [
+    (lambda p: p[0] * np.exp(-p[1] * TIMES) + np.sin(p[2] * TIMES), 3),
+    (lambda x: np.exp(x[1:] * x[:-1]) + np.tanh(x[1:]), 30),
+    (lambda x: np.sin(x[1:] * x[:-1]) * np.log(1.5 + x[1:] ** 2), 9_000),
+]
+
+
+@pytest.mark.parametrize(("f", "n"), MATRICES)
+def test_matrices_have_the_same_bits_at_every_call(f, n):
+    """From the first point on, of one function or of one written anew at each call."""
+    x = 0.5 + 0.4 * np.sin(np.arange(float(n)))
+    for made in (lambda: rz.jacobian(lambda x: f(x)), lambda: rz.hessian(lambda x: np.sum(f(x) ** 2))):
+        kept = made()
+        for take in (lambda L: L.to_sparse().data, *([lambda L: L.to_dense()] if n < 100 else [])):
+            assert len({take(kept(x)).tobytes() for _ in range(5)}) == 1
+            assert len({take(made()(x)).tobytes() for _ in range(5)}) == 1
+
+
+def test_jacobians_written_anew_see_what_they_capture():
+    """Numbers that change, arrays that are written to, other arrays."""
+    x, w, k = np.array([1.2, 0.7, -0.3]), np.array([1.0, 2.0, 3.0]), 1.0
+    for _ in range(4):
+        w[1] += 1.0
+        k *= 2.0
+        v = w * k
+        L = rz.jacobian(lambda y, k=k, v=v: k * w * y**2 + v * y)(x)
+        np.testing.assert_allclose(L.to_dense(), np.diag(2.0 * k * w * x + v), rtol=1e-15)
+        H = rz.hessian(lambda y, k=k: np.sum(w * y**3) * k)(x)
+        np.testing.assert_allclose(H.to_dense(), np.diag(6.0 * k * w * x), rtol=1e-15)

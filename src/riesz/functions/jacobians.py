@@ -189,7 +189,7 @@ class Maps(DerivedFunction):
             steady = not kwargs and isinstance(at, FunctionPoint) and not at.record.captured
             found = make(at)
             known = steady and self._met and isinstance(at, FunctionPoint)
-            self._again, self._met = MapsOfAKind.after(at, found, make) if known else None, steady
+            self._again, self._met = MapsOfAKind.after(cast(FunctionPoint, at), found, make) if known else None, steady
             return found
         if not jacobian:
             return hessian_at(at), at.wrap(at.value())[1]

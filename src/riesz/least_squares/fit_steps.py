@@ -178,11 +178,10 @@ class LinearProblem:
         return linalg.lstsq(stacked, np.concatenate([self.rhs, np.zeros(len(D))]), lapack_driver="gelsy")[0] / D
 
     def _singular(self, damping: float, D: Any) -> Any:
-        """By the singular values of the triangle, once for all dampings."""
+        """By singular values, once for all dampings; LAPACK takes those of the triangle where there are many rows."""
         if self.triangle is None:
-            Q, R = np.linalg.qr(self.matrix / D)
-            U, self.triangle, V = np.linalg.svd(R, full_matrices=False)
-            self.normal, self.rhs = V.T, U.T @ (Q.T @ self.r)
+            U, self.triangle, V = np.linalg.svd(self.matrix / D, full_matrices=False)
+            self.normal, self.rhs = V.T, U.T @ self.r
         self.name, sizes = "dense QR", self.triangle
         if damping:
             return -(self.normal @ (sizes / (sizes**2 + damping) * self.rhs)) / D

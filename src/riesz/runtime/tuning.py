@@ -129,8 +129,9 @@ NEST_STORE_COST = 12.0
 """sums or products: what writing a number and reading it again costs. Chosen; see bench/scoreboard.py, elementwise."""
 NEST_INLINE_SUM = 16
 """numbers: sums over so few are computed where needed. Chosen; see bench/scoreboard.py, bundle adjustment."""
-NEST_PRODUCT_REUSE = 12
-"""uses of a number: beyond, sums of products are left to BLAS. Chosen; see bench/scoreboard.py, mixture model."""
+NEST_PRODUCT_REUSE = 6
+"""uses of a number: beyond, sums of products are left to BLAS. Measured: bench/rows/physics.py, a layer of convolutions
+(8 uses: a seventh of the time), gmm.py (level)."""
 NEST_SCATTER_NUMBERS = 1 << 16
 """numbers: into arrays up to here, which stay in the cache, loops add up. Chosen; see bench/scoreboard.py."""
 NEST_SCATTER_RATIO = 8
