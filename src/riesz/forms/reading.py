@@ -412,7 +412,10 @@ def _elementwise(reader: Reader, op: Elementwise, xs: list[Polynomial], shape: L
 
 
 def _bounded(algebra: Algebra, name: str, xs: list[Polynomial], shape: Labels) -> Polynomial:
-    """min(max(u, a), b) = clip(u, a, b) for numbers a < b."""
+    """min(max(u, a), b) = clip(u, a, b) for numbers a < b; min(u, ∞) = u and max(u, −∞) = u."""
+    for x, bound in (xs, xs[::-1]):
+        if _number(bound) == (np.inf if name == "minimum" else -np.inf):
+            return algebra.times(algebra.constant(1, shape), x)
     other = "maximum" if name == "minimum" else "minimum"
     for x, bound in (xs, xs[::-1]):
         one = x.single
@@ -579,7 +582,9 @@ def _discrete(reader: Reader, op: Discrete, xs: list[Polynomial], shape: Labels)
 
 
 def _larger(algebra: Algebra, u: Polynomial, v: Polynomial, shape: Labels) -> Polynomial:
-    """[u > v]: [b > max(z, a)] = [b > z] and [min(z, b) > a] = [z > a] for numbers a < b."""
+    """[u > v]: [b > max(z, a)] = [b > z] and [min(z, b) > a] = [z > a] for numbers a < b, [∞ > u] = 1."""
+    if np.isinf(_number(u)) or np.isinf(_number(v)):
+        return algebra.constant(float(_number(u) > _number(v)), shape)
     for x, other, name, sign in ((v, u, "maximum", 1), (u, v, "minimum", -1)):
         one = x.single
         if one is not None and one.power == 1 and one.atom.name == name and constant(other):
