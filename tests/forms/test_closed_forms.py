@@ -497,6 +497,8 @@ def test_what_is_assumed():
     assert str(D.gradient) == "−tril(L⁻ᵀ𝟏xᵀL⁻ᵀ)"
     D = rz.derive(lambda x: np.sum(np.sqrt(rz.assume(x, positive=True) ** 2)), x)
     assert str(D.gradient) == "𝟏"
+    D = rz.derive(lambda k: np.sum((rz.assume(k, mask=True) * x) ** 2), np.round(x))
+    assert str(D.gradient) == "2(k ∘ x²)"
     D = rz.derive(lambda M: x @ rz.assume(M, diagonal=True) @ x, np.diag(x))
     assert str(D.gradient) == "xxᵀ\n  where Mᵀ = M" or str(D.gradient) == "xxᵀ"
 
@@ -511,6 +513,7 @@ def test_what_is_assumed():
         ("upper", S),
         ("stochastic", S),
         ("positive", -x),
+        ("mask", S),
     ],
 )
 def test_a_wrong_assumption_is_told_wherever_it_is_made(fact, wrong):
@@ -522,6 +525,33 @@ def test_a_wrong_assumption_is_told_wherever_it_is_made(fact, wrong):
     for g in (f, rz.grad(f), rz.value_and_grad(f), D.gradient, rz.grad(f)):
         with pytest.raises(rz.VectorError, match=f"is not {fact}"):
             g(wrong)
+
+
+def test_products_with_ones_are_sums_of_rows():
+    for f in (
+        lambda t: t * (B @ A).sum(1),
+        lambda t: t * b @ (B * A[0]).sum(1),
+        lambda t: np.sin(t) * B @ A @ A.sum(1),
+    ):
+        form = rz.derive(f, 0.3).jacobian
+        given = dict(form.written().given()).values()
+        found = run(form.code(), "jacobian", 0.3, *given)
+        np.testing.assert_allclose(np.ravel(found), np.ravel(form(0.3)), rtol=1e-12)
+
+
+def test_functions_of_matrices_and_rows_by_name_are_read_again():
+    label = np.array([2, 0, 1, 1, 0])
+    cases = [(lambda X: np.trace(sl.expm(X @ C)), X / 4), (lambda W: np.sum((B @ W)[np.arange(5), label] ** 2), T)]
+    for f, at in cases:
+        form = rz.derive(f, at).gradient
+        found = rz.function(form.code("text"))(at, *dict(form.written().given()).values())
+        np.testing.assert_allclose(found, rz.grad(f)(at), rtol=1e-10)
+
+
+def test_infinite_bounds_are_none():
+    D = rz.derive(lambda x: np.sum(np.clip(x, -np.inf, 1.0) ** 2), x)
+    np.testing.assert_allclose(run(D.gradient.code(), "gradient", x), rz.grad(D.origin().function)(x))
+    assert "∞" not in str(D.gradient)
 
 
 def test_projections_are_projections():

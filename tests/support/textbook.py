@@ -8,6 +8,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+import textbook_hands
+import textbook_loops
 import textbook_losses
 import textbook_matrices
 import textbook_styles
@@ -76,7 +78,10 @@ def _two(v: Any) -> tuple[int, int]:
     return (*v.shape, 1, 1)[:2] if v.ndim < 2 else v.shape
 
 
-def rows(tables: Any = (textbook_matrices, textbook_losses, textbook_styles)) -> list[tuple[Any, ...]]:
+TABLES = (textbook_matrices, textbook_losses, textbook_styles, textbook_hands, textbook_loops)
+
+
+def rows(tables: Any = TABLES) -> list[tuple[Any, ...]]:
     """Every row, with the numbers of its table."""
     found = []
     for table in tables:

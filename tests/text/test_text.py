@@ -6,6 +6,7 @@ import pickle
 
 import numpy as np
 import pytest
+import scipy.linalg
 
 import riesz as rz
 from riesz import ExpressionError
@@ -18,6 +19,7 @@ A = np.array([[2.0, 0.3, -0.1], [0.4, 1.5, 0.2], [0.1, -0.6, 1.8]])
 NAMES = {k: getattr(np, k) for k in dir(np) if not k.startswith("_")} | {
     **{"norm": np.linalg.norm, "inv": np.linalg.inv, "det": np.linalg.det, "solve": np.linalg.solve, "ln": np.log},
     **{"pinv": np.linalg.pinv, "cholesky": np.linalg.cholesky, "slogdet": np.linalg.slogdet},
+    **{name: getattr(scipy.linalg, name) for name in ("expm", "logm", "sqrtm", "sinm", "cosm")},
     **{
         "sigmoid": lambda x: 1.0 / (1.0 + np.exp(-x)),
         "relu": lambda x: np.maximum(x, 0.0),
@@ -157,6 +159,11 @@ def test_every_function_of_the_table_is_that_of_numpy_or_scipy(name):
             "solve",
             "kron",
             "tensordot",
+            "expm",
+            "logm",
+            "sqrtm",
+            "sinm",
+            "cosm",
         )
         value = A @ A.T if matrices else np.array([0.3, 0.8, 0.5])
         value = 1.0 / value if name in ("arccosh", "acosh") else value

@@ -1,9 +1,10 @@
 """Laws on a function before it is differentiated, where the derivative is the wrong place for them.
 
 With M = L Lᵀ by Cholesky: Σ log diag L = ½ log det M, L⁻ᵀ L⁻¹ y = M⁻¹ y, ‖L⁻¹ y‖² = yᵀ M⁻¹ y. With M = Q R, and with
-P M = L U: Σ log |diag R| = log |det M| and |Π diag R| = |det M|. A product of all entries is det diag(x). A value that
-is nan or infinite elsewhere is taken where it is finite: where(c, a, nan) = a, and c holds everywhere. A stable
-log(1 + exp(u)) is that again: a max(0, u) + b |u| + c log(1 + exp(−|u|)) = c log(1 + exp(u)) − b u where a + 2b = c.
+P M = L U: Σ log |diag R| = log |det M| and |Π diag R| = |det M|; U⁻¹ L⁻¹ P b = M⁻¹ b. A product of all entries is
+det diag(x). A value that is nan or infinite elsewhere is taken where it is finite: where(c, a, nan) = a, and c holds
+everywhere. A stable log(1 + exp(u)) is that again: a max(0, u) + b |u| + c log(1 + exp(−|u|)) = c log(1 + exp(u)) − b u
+where a + 2b = c.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ import numpy as np
 
 from ..functions.function import as_function
 from ..ops.op import Combination, Contraction, Elementwise, Reduction, Reshape
-from ..ops.opaque import Get, Ruled, Select
+from ..ops.opaque import Discrete, Get, Ruled, Select
 from ..programs.program import Constant, Program, outputs
 from ..programs.rewriting import rewritten
 from ..spaces.space import space_of
@@ -54,6 +55,24 @@ class OtherFactor(NamedTuple):
     stage: str
 
 
+class Exchange(NamedTuple):
+    """The exchanges of rows P of P M = L U, and what is solved with them, step by step: P, P b, L⁻¹ P b; Pᵀ, U⁻ᵀ b,
+    L⁻ᵀ U⁻ᵀ b."""
+
+    matrix: int
+    stage: str
+    vector: int = -1
+
+
+SOLVED = {
+    ("P b", True, False): "L⁻¹ P b",
+    ("L⁻¹ P b", False, False): "M⁻¹ b",
+    ("b", False, True): "U⁻ᵀ b",
+    ("U⁻ᵀ b", True, True): "L⁻ᵀ U⁻ᵀ b",
+}
+"""What a triangular solve makes of it: with L or not, transposed or not."""
+
+
 class Products(NamedTuple):
     """Each number a product of some entries of a vector."""
 
@@ -88,6 +107,21 @@ class _Known:
                 new = OtherFactor(small.args[given[0]][0], "matrix")
             case Select(), _ if isinstance(facts.get(given[1]), OtherFactor):
                 new = facts[given[1]] if _keeps_diagonal(small, given) else None
+            case Discrete(title="exchange"), OtherFactor(stage="matrix"):
+                new = Exchange(fact.matrix, "P")
+            case Contraction(labels=((0, 1),), out=(1, 0)), Exchange(stage="P"):
+                new = fact._replace(stage="Pᵀ")
+            case Contraction(labels=(_, _)), _ if (pair := self._rows_exchanged(op, given)) is not None:
+                rows, b = pair
+                turned = facts.get(b)
+                if rows.stage == "P":
+                    new = rows._replace(stage="P b", vector=b)
+                elif isinstance(turned, Exchange) and turned[:2] == (rows.matrix, "L⁻ᵀ U⁻ᵀ b"):
+                    return self._traced(small, lambda M, b: np.linalg.solve(M.T, b), rows.matrix, turned.vector)
+            case Ruled(title="solve_triangular"), OtherFactor(stage="matrix"):
+                new = self._exchanged(op, fact, given[1])
+                if new is not None and new.stage == "M⁻¹ b":
+                    return self._traced(small, np.linalg.solve, new.matrix, new.vector)
             case Contraction(labels=((0, 0),), out=(0,)), OtherFactor(stage="matrix"):
                 new = fact._replace(stage="diagonal")
             case Elementwise(), OtherFactor(stage="diagonal") if op.primitive.name == "absolute":
@@ -134,6 +168,24 @@ class _Known:
         at = small.take(self.program, slot, given)
         facts[at] = new
         return at
+
+    def _rows_exchanged(self, op: Contraction, given: list[int]) -> tuple[Exchange, int] | None:
+        """P or Pᵀ of a matrix product, and what it is multiplied with."""
+        for k in (0, 1):
+            rows, one, other = self.facts.get(given[k]), op.labels[k], op.labels[1 - k]
+            product = len(one) == len(other) == 2 and one[1] == other[0] and op.out == (one[0], other[1])
+            if isinstance(rows, Exchange) and rows.stage in ("P", "Pᵀ") and product:
+                return rows, given[1 - k]
+        return None
+
+    def _exchanged(self, op: Ruled, factors: OtherFactor, b: int) -> Exchange | None:
+        """One of the two triangular solves with L and U in one array."""
+        before, how = self.facts.get(b), dict(op.parameters)
+        if not isinstance(before, Exchange) or before.matrix != factors.matrix:
+            before = Exchange(factors.matrix, "b", b)
+        lower = bool(how.get("lower"))
+        stage = SOLVED.get((before.stage, lower, bool(how.get("transposed"))))
+        return before._replace(stage=stage) if stage and lower == bool(how.get("unit")) else None
 
     def _whole_product(self, small: Program, slot: int, given: list[int], products: Products) -> int | None:
         """The product of all entries of a vector, each once."""

@@ -232,7 +232,10 @@ class CodeWriter:
         if len(arrays) == 1:
             return done[arrays[0].id]
         if arrays[-1].kind == "ones" and arrays[-2].rank == 2:
-            return self._suffixed("rows", self._product(arrays[:-1], done), ".sum(1)")
+            found = self._suffixed("rows", done[arrays[-2].id], ".sum(1)")
+            for x in reversed(arrays[:-2]):
+                found = f"{_within(done[x.id], POWER)}{self.dialect.matmul}{_within(found, POWER)}", TIMES
+            return found
         if arrays[0].row and arrays[0].kids[0].kind == "ones" and arrays[1].rank == 2:
             return self._suffixed("columns", self._product(arrays[1:], done), ".sum(0)")
         if arrays[-1].rank == 1 and not arrays[-1].row and not arrays[0].row and len(arrays) > 2:

@@ -257,7 +257,7 @@ class FormText:
 
 def _simple(x: float) -> Fraction | None:
     """A number as a fraction of small numbers, where it is one to all digits."""
-    near = Fraction(x).limit_denominator(64)
+    near = Fraction(x if math.isfinite(x) else 0).limit_denominator(64)
     return near if near and near.numerator <= 400 and abs(float(near) - x) <= 4e-16 * x else None
 
 

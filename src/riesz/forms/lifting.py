@@ -7,6 +7,7 @@ forms come from this trace; numbers come from the first one.
 
 from __future__ import annotations
 
+import argparse
 import dis
 import functools
 import inspect
@@ -240,7 +241,8 @@ class Lifting:
         if not _is_object(x):
             return x
         try:
-            new = self._rebuilt[id(x)][1] if id(x) in self._rebuilt else object.__new__(type(x))
+            make = type(x).__new__ if isinstance(x, types.SimpleNamespace) else object.__new__
+            new = self._rebuilt[id(x)][1] if id(x) in self._rebuilt else make(type(x))
         except TypeError:  # it is a number or a container too
             return x
         if id(x) not in self._rebuilt:
@@ -305,8 +307,8 @@ def _entries(value: Any) -> list[Any]:
 
 
 def _is_object(x: Any) -> bool:
-    """An object of a user's class."""
-    return (
+    """An object of a user's class, or a namespace."""
+    return isinstance(x, (types.SimpleNamespace, argparse.Namespace)) or (
         hasattr(x, "__dict__")
         and not isinstance(x, (type, types.ModuleType, types.FunctionType))
         and users(type(x).__module__)

@@ -332,9 +332,11 @@ class Layout:
                 return self.trees.node("call", [self.tree(x) for x in a.args], a.name, rank, a.symmetric)
 
     def _comparison(self, a: Atom) -> Tree:
-        """[u > v], with all terms on the side where they are positive."""
+        """[u > v], with all terms on the side where they are positive and no common number."""
         u, v = a.args
         difference = self.algebra.total([(1, u), (-1, v)], a.shape)
+        common, rest = self.algebra.content(difference)
+        difference = rest if common > 0 else self.algebra.scaled(-1, rest)
         left = [p for p in difference.products if p.scale > 0]
         right = [p._replace(scale=-p.scale) for p in difference.products if p.scale < 0]
         sides = [self.tree(self.algebra.form(a.shape, side)) for side in (left, right)]

@@ -537,9 +537,8 @@ class Algebra:
         if not numbers:
             return None, x
         p = x.products[0]
-        rest = tuple([f for f in p.factors if f.labels])
-        number = self.form((), [Monomial(ONE, tuple(numbers), {})])
-        return number, self.form(x.shape, [p._replace(factors=rest)])
+        rest = self.form(x.shape, [p._replace(factors=tuple([f for f in p.factors if f.labels]))])
+        return self.form((), [Monomial(ONE, tuple(numbers), {})]), rest
 
     def diagonal(self, x: Polynomial) -> Polynomial | None:
         """v of diag(v), where x is that: a product with δ[i, j]."""

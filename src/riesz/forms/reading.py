@@ -22,6 +22,7 @@ from ..programs.sub_programs import Block
 from .lifting import holds
 from .polynomials import TIES, Algebra, Atom, Labels, Monomial, Polynomial, Power, SpectralParts, Unreadable, factors_of
 from .selections import Selections
+from .step_groups import inside_sums, of_places, opened
 
 CUT = 200
 """Programs with more steps are cut into named parts, so that the forms stay small."""
@@ -29,8 +30,6 @@ HEAVY = 12
 """How many factors a part of a long program may have before it gets a name."""
 DEEP = 40
 """How many steps a part may be deep before it gets a name; a quarter of that in long programs."""
-PLACED = 8000
-"""Programs with more steps are cut, even if they are loops over the entries of arrays."""
 FOLDED = (Discrete, Select, Contraction, Reduction)
 """Steps on fixed arrays whose numbers are known, so that conditions on them are."""
 LISTED = 4096
@@ -73,13 +72,13 @@ class Reader:
         values: list[Any] = [None] * len(program.ops)
         for slot, x in zip(program.inputs, inputs, strict=True):
             values[slot] = x
-        uses, inside = program.uses(), _inside_sums(program)
-        cut, depth = len(program.ops) > CUT and not _of_places(program), [0] * len(program.ops)
+        uses, inside = program.uses(), inside_sums(program)
+        cut, depth = len(program.ops) > CUT and not of_places(program), [0] * len(program.ops)
         fixed: list[Any] = [op.value if type(op) is Constant else None for op in program.ops]
         for slot, op in enumerate(program.ops):
             if values[slot] is not None or inside[slot]:
                 continue
-            op, args = _opened(program, slot, inside)
+            op, args = opened(program, slot, inside)
             numbers = [fixed[a] for a in args]
             if type(op) in FOLDED and not any([k is None or np.size(k) > LISTED for k in numbers]):
                 fixed[slot] = op.run(*numbers)
@@ -347,45 +346,6 @@ def _grouping(fine: Labels, coarse: Labels) -> list[Labels] | None:
     return found if k == len(fine) else None
 
 
-def _inside_sums(program: Program) -> list[bool]:
-    """Which steps are sums that only another sum of the same shape reads: s = s + t, again and again, is one sum."""
-    uses, found = program.uses(), [False] * len(program.ops)
-    for slot, op in enumerate(program.ops):
-        for a in program.args[slot] if type(op) is Combination else ():
-            alike = type(program.ops[a]) is Combination and program.shapes[a] == program.shapes[slot]
-            found[a] = alike and uses[a] == 1 and a not in program.outputs
-    return found
-
-
-def _opened(program: Program, slot: int, inside: list[bool]) -> tuple[Any, tuple[int, ...]]:
-    """A step and its arguments, with the terms of the sums in it."""
-    op, args = program.ops[slot], program.args[slot]
-    if type(op) is not Combination or not any([inside[a] for a in args]):
-        return op, args
-    terms: list[tuple[float, int]] = []
-    waiting = list(zip(op.coefficients, args, strict=True))[::-1]
-    while waiting:
-        k, a = waiting.pop()
-        inner = program.ops[a]
-        if inside[a] and isinstance(inner, Combination):
-            waiting += [(k * c, b) for c, b in zip(inner.coefficients, program.args[a], strict=True)][::-1]
-        else:
-            terms.append((k, a))
-    return Combination(tuple([k for k, _ in terms])), tuple([a for _, a in terms])
-
-
-def _of_places(program: Program) -> bool:
-    """Whether many steps take one place of an array, as a loop over its entries or rows does."""
-    if len(program.ops) > PLACED:
-        return False
-    ones = [
-        op
-        for op in program.ops
-        if isinstance(op, Reduction) and 1 in (op.relations[0].target.size, op.relations[0].source.size)
-    ]
-    return 12 * len(ones) > len(program.ops)
-
-
 # -- steps ------------------------------------------------------------------------------------------------------------
 
 
@@ -412,7 +372,10 @@ def _elementwise(reader: Reader, op: Elementwise, xs: list[Polynomial], shape: L
 
 
 def _bounded(algebra: Algebra, name: str, xs: list[Polynomial], shape: Labels) -> Polynomial:
-    """min(max(u, a), b) = clip(u, a, b) for numbers a < b."""
+    """min(max(u, a), b) = clip(u, a, b) for numbers a < b; min(u, ∞) = u and max(u, −∞) = u."""
+    for x, bound in (xs, xs[::-1]):
+        if _number(bound) == (np.inf if name == "minimum" else -np.inf):
+            return algebra.times(algebra.constant(1, shape), x)
     other = "maximum" if name == "minimum" else "minimum"
     for x, bound in (xs, xs[::-1]):
         one = x.single
@@ -579,7 +542,9 @@ def _discrete(reader: Reader, op: Discrete, xs: list[Polynomial], shape: Labels)
 
 
 def _condition(algebra: Algebra, kind: str, u: Polynomial, v: Polynomial, shape: Labels) -> Polynomial:
-    """[u > v], one of TIES: [b > max(z, a)] = [b > z] and [min(z, b) > a] = [z > a] for numbers a < b."""
+    """[u > v], one of TIES: [b > max(z, a)] = [b > z] and [min(z, b) > a] = [z > a] for numbers a < b, [∞ > u] = 1."""
+    if np.isinf(_number(u)) or np.isinf(_number(v)):
+        return algebra.constant(float(_number(u) > _number(v)), shape)
     for x, other, name, sign in ((v, u, "maximum", 1), (u, v, "minimum", -1)):
         one = x.single
         if one is not None and one.power == 1 and one.atom.name == name and constant(other):

@@ -41,7 +41,7 @@ _TEXT |= {"turned": "transpose({0})", "rows": "sum({0}, 1)", "columns": "sum({0}
 _TEXT |= {f"{name}{axis}": f"{name}({{0}}, axis={axis})" for name in ("max", "min") for axis in (0, 1)}
 _TEXT = {k: v for k, v in _TEXT.items() if k not in ("power", "eigh", "svd", "qr", "zeros") and not k.startswith("at ")}
 _TEXT |= {"erf": "erf", "hypot": "hypot", "cbrt": "cbrt", "psi": "digamma", "erfc": "erfc", "gammaln": "gammaln"}
-_TEXT |= {name: name for name in "expm logm sqrtm sinm cosm logaddexp arctan2 exp2 log2 log10".split()}
+_TEXT |= {name: name for name in ("expm", "logm", "sqrtm", "sinm", "cosm", "logaddexp", "arctan2", "log2", "log10")}
 for _peak in ("max", "min"):
     _TEXT[f"at {_peak}"] = "where({0} == PEAK({0}), 1, 0) / sum(where({0} == PEAK({0}), 1, 0))".replace("PEAK", _peak)
 _TORCH = {"softmax": "torch.softmax({0}, -1)", "sigmoid": "torch.sigmoid", "pow": "torch.pow"}
@@ -49,11 +49,14 @@ _TORCH |= {name: f"torch.{name}({{0}}, correction=0)" for name in ("var", "std")
 _TORCH |= {"expm": "torch.linalg.matrix_exp", "logabs": "torch.log(torch.abs({0}))"}
 _TORCH |= {"step": "torch.heaviside({0}, torch.tensor({1}, dtype={like}.dtype))"}
 _TORCH |= {name: f"torch.{name}({{0}}, dtype={{like}}.dtype)" for name in ("eye", "ones", "zeros")}
-_MORE = "logaddexp arctan2 exp2 log2 log10 arcsinh arccosh arctanh sinc copysign".split()
-_SPECIAL = "erf erfc erfinv expit gammaln i0e i1 i1e log_ndtr logit ndtr ndtri xlog1py xlogy".split()
-_TORCH |= {name: f"torch.{name}" for name in _MORE} | {name: f"torch.special.{name}" for name in (*_SPECIAL, "psi")}
-_JAX = {name: f"jnp.{name}" for name in (*_MORE, "cbrt")} | {name: f"jax.scipy.special.{name}" for name in _SPECIAL}
-_JAX |= {"psi": "jax.scipy.special.digamma"}
+_MORE = "logaddexp arctan2 exp2 log2 log10 arcsinh arccosh arctanh sinc copysign"
+_SPECIAL = "erf erfc erfinv expit gammaln i0e i1 i1e log_ndtr logit ndtr ndtri xlog1py xlogy"
+_TORCH |= {name: f"torch.{name}" for name in _MORE.split()} | {"psi": "torch.special.psi"}
+_TORCH |= {name: f"torch.special.{name}" for name in _SPECIAL.split()}
+_JAX = {name: f"jnp.{name}" for name in [*_MORE.split(), "cbrt"]}
+_JAX |= {name: f"jax.scipy.special.{name}" for name in _SPECIAL.split()}
+_JAX |= {"psi": "jax.scipy.special.digamma", "polygamma": "jax.scipy.special.polygamma"}
+_TORCH["polygamma"] = "torch.special.polygamma"
 _TORCH_AT_MAX = """def at_max(z, axis=None):
     e = z == (z.max() if axis is None else z.amax(axis, keepdim=True))
     return e / (e.sum() if axis is None else e.sum(axis, keepdim=True))
@@ -67,6 +70,7 @@ def _numpy(name: str, prefix: str, header: str, expm: str) -> Dialect:
     calls = _python(prefix, logabs=f"{prefix}log({prefix}abs({{0}}))", expm=expm)
     if name == "numpy":
         calls |= {f"{k}m": f"scipy.linalg.{k}m" for k in ("sin", "cos", "log", "sqrt")}
+        calls["polygamma"] = "scipy.special.polygamma({0}, {1})"
         calls["polar"] = "scipy.linalg.polar({0})[0]"
     else:
         calls |= _JAX

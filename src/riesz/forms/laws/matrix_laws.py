@@ -110,16 +110,17 @@ def cholesky_factors(algebra: Algebra, product: Monomial, k: int) -> Monomial | 
         return None
     side = 1 if f.atom.kind == "whole" else 0  # where L meets Lᵀ, and L⁻ᵀ meets L⁻¹
     label, i = f.labels[side], f.labels[1 - side]
-    at = next((m for m, g in enumerate(product.factors) if m != k and g.atom is f.atom and g.labels[side] == label), None)
-    if at is None or label not in product.sizes or sum([g.labels.count(label) for g in product.factors]) != 2:
+    others = [m for m, g in enumerate(product.factors) if m != k and label in g.labels]
+    if len(others) != 1 or label not in product.sizes:
         return None
-    if product.factors[at].power != 1:
+    g = product.factors[others[0]]
+    if g.atom is not f.atom or g.power != 1 or g.labels[side] != label or g.labels[1 - side] == label or i == label:
         return None
     (M,) = one.atom.args
     scale, whole = algebra.together(M if f.atom.kind == "whole" else algebra.inverse(M))
     sizes = {key: n for key, n in product.sizes.items() if key != label}
-    found = whole.at((i, product.factors[at].labels[1 - side]).__getitem__)
-    return Monomial(product.scale * scale, (*without(product, k, at), found), sizes)
+    found = whole.at((i, g.labels[1 - side]).__getitem__)
+    return Monomial(product.scale * scale, (*without(product, k, *others), found), sizes)
 
 
 MATRIX_FUNCTIONS = {"exp": "expm", "log": "logm", "sin": "sinm", "cos": "cosm"}

@@ -187,7 +187,7 @@ def pairs_of_unit_vectors(algebra: Algebra, shape: Labels, products: list[Monomi
             rows = algebra.selected.rows(np.array([members[i][1] for i in range(n)]), width)
             kept = [p for m, p in enumerate(products) if m not in terms]
             labels = tuple([i if i >= 0 else len(shape) - 1 - i for i in places])
-            together = algebra.contracted((range(rest.rank), labels), tuple(range(len(shape))), (rest, rows))
+            together = algebra.contracted((tuple(range(rest.rank)), labels), tuple(range(len(shape))), (rest, rows))
             return algebra.total([(1, algebra.form(shape, kept)), (scale, together)], shape)
     return None
 
@@ -353,8 +353,6 @@ def _factor(algebra: Algebra, f: Power, rows: dict[Atom, Polynomial]) -> tuple[P
         n = next(iter(rows.values())).shape[0]
         found = [everywhere(algebra, a, rows) if _has(a, rows) else a for a in atom.args]
         inside = algebra.call(_one_axis_on(atom), found, (n, *atom.shape))
-    elif atom.kind == "whole" and atom.name in ("max", "min") and atom.args[0].rank == 1:
-        inside = algebra.whole(f"{atom.name}1", [everywhere(algebra, atom.args[0], rows)], (next(iter(rows.values())).shape[0],))
     else:
         raise Unreadable("a place inside of a function of whole arrays")
     return algebra.power(inside, f.power), True

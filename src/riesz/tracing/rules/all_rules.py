@@ -48,6 +48,7 @@ NAMES = {
     "rules.complex.complex_pairs": "joined parts_of call_complex call_complex_ufunc complex_convert",
     "rules.sparse.sparse_arrays": "with_numbers",
     "rules.relational.folds": "reduceat",
+    "rules.scipy_names": "logsumexp",
     "rules.special": "special_rule",
     "writing.masked": "masked",
     "writing.noted_sums": "part",

@@ -509,9 +509,7 @@ def _as_given_back(ufunc: Any, x: Any) -> Any:
 def _folded(ufunc: Any, x: Any, axis: Any = 0, keepdims: bool = False, initial: Any = None) -> Any:
     y = _as_given_back(ufunc, x)
     if ufunc is np.logaddexp and initial is None and y.ndim and y.size:
-        from .scipy_names import logsumexp
-
-        return logsumexp(y, axis, keepdims=keepdims)
+        return BY_NAME["logsumexp"](y, axis, keepdims=keepdims)
     gone = reduced_axes(axis, y.ndim)
     y = axes_in_front(y, gone)
     kept = y.shape[1:]

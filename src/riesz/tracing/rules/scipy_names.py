@@ -11,7 +11,7 @@ import numpy as np
 
 from ...runtime import later
 from ...terms import primitives as p
-from ..registry import NOTES, PARTS, as_called
+from ..registry import NOTES, PARTS, as_called, by_name
 from ..traced import Traced, primitive_step
 from .elementwise import discrete, floating, where
 from .reductions import total, unmoving_reduction
@@ -27,6 +27,7 @@ def _top(x: Any, axis: Any, keepdims: bool) -> Any:
     return np.max(x, axis=axis, keepdims=keepdims, initial=-np.inf)
 
 
+@by_name
 def logsumexp(a: Any, axis: Any = None, b: Any = None, keepdims: bool = False, return_sign: bool = False) -> Any:
     """ln Σ b·exp(a), without overflow. Its derivative is softmax."""
     if return_sign:
