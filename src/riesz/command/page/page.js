@@ -93,7 +93,7 @@ function compared() {
     make("tbody", {}, row("type", (f) => make("span", {}, ...raised(f.type))), row("steps of the derivative", (f) => f.steps, true),
       row("steps of the adjoint", (f) => f.back, true), row("operations to apply it", (f) => f.flops, true),
       row("numbers kept", (f) => f.numbers, true), row("value at the point", (f) => f.value)));
-  results.prepend(make("div", { class: "versus card", tabindex: "0", role: "region", "aria-label": "Comparison" }, table));
+  results.prepend(make("div", { class: "versus card", tabindex: "0", role: "group", "aria-label": "Comparison" }, table));
 }
 
 // -- examples ------------------------------------------------------------------------------------------------
