@@ -19,6 +19,7 @@ exclude_patterns = ["_build", "decisions/template.md"]
 html_theme = "furo"
 html_title = f"riesz {version}"
 html_static_path = []
+html_favicon = "../src/riesz/command/page/icon.svg"
 html_show_sourcelink = True
 html_show_copyright = False
 html_copy_source = True

@@ -321,9 +321,15 @@ def test_a_screen_reader_finds_its_way(open_page):
         ("light", fragment(f=LAYER, s="3 2,3 2")),
         ("dark", fragment(f="x, y -> sin(x) * cos(y)")),
         ("light", fragment(f="x -> sum(x ** 2)", f2="x -> nothing")),
+        ("light", fragment(f="x -> sum(x ** 2)", f2="x -> dot(x, x)")),
+        (
+            "dark",
+            fragment(f="A, x, b -> sum((A @ x - b) ** 2)", s="5,3 3 5", v="kind.1 side.order target.c matrix.1 step.3"),
+        ),
     ]
     for scheme, part in views:
         page = open_page(part, color_scheme=scheme)
+        until(page, "[...document.querySelectorAll('.panel')].every((p) => p.dataset.settled)")
         page.evaluate(source)
         for where in ("page", "gallery"):
             if where == "gallery":

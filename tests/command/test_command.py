@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 from xml.etree import ElementTree
 
+import katex
 import numpy as np
 import pytest
 
@@ -52,6 +53,15 @@ def test_derive_in_each_format(riesz):
     assert ElementTree.fromstring(math).tag.endswith("math")
     page = riesz("derive", *LAYER, "--format", "html")[1]
     assert page.startswith("<!doctype html>") and "<math" in page and "$$" not in page and "<script" not in page
+
+
+@pytest.mark.parametrize(
+    "text", ["x -> sin(x) / x", "x, y -> where(x >= y, x * y, -y)", "x -> [x[0] + x[1], x[0] * x[2]]"]
+)
+def test_derivations_in_latex_are_read_by_katex(riesz, text):
+    """Reasons too, with their angles and products."""
+    katex.parse(riesz("explain", text, "--format", "latex")[1])
+    katex.parse(riesz("derive", text, "--format", "latex", "--notation", "matrix")[1])
 
 
 def test_titles_in_html_are_escaped(riesz):

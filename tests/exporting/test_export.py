@@ -114,6 +114,23 @@ def test_sparse_matrices_keep_their_pattern(make, tmp_path):
     assert sum([type(op).__name__ == "Reduction" for op in what.program.ops]) < 10  # no coloured products
 
 
+@gcc
+@pytest.mark.parametrize("make", [rz.grad, rz.jacobian])
+def test_arguments_keep_their_names_where_c_allows_them(make, tmp_path):
+    def f(A, exp, a3, t1, real, I, out0, x1, x0, b):  # noqa: E741
+        """Names of C, of math.h, of a macro, and of what is written inside."""
+        return np.sum(np.exp(A @ b - exp) * a3) + t1 * np.sin(real) + I * out0 * x1 / x0
+
+    rng = np.random.default_rng(0)
+    given = (rng.normal(size=(3, 2)), *rng.uniform(1, 2, (2, 3)), 1.5, 0.5, 2.0, 3.0, 0.25, 4.0, rng.normal(size=2))
+    g = rz.compile(make(f, tuple(range(10))), *given)
+    g.export("c", tmp_path)
+    header = next(tmp_path.glob("*.h")).read_text()
+    assert "const real *A, " in header and "const real *b" in header
+    expected = flat(g(*example(g))) if make is rz.grad else g(*example(g)).to_sparse().data
+    np.testing.assert_allclose(printed(tmp_path), expected, rtol=1e-12, atol=1e-14)
+
+
 @pytest.mark.parametrize("name", CASES)
 def test_numpy_modules_run_alone(name, tmp_path):
     f, args = CASES[name]

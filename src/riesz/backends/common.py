@@ -56,6 +56,7 @@ class Code:
     why: str
     run: Run | None = None
     source: str = ""
+    names: Sequence[str] = ()  # of the arrays
 
     @property
     def cost(self) -> Cost:

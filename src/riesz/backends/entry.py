@@ -138,6 +138,7 @@ class Compiled(Remade, Displayed):
         names = names_of(self.function, given)
         with self._compiling(record):
             code = written(record, self._asked, names)
+        code.names = names
         self._codes[given.key] = code
         if len(self._codes) > tuning.TRACES_KEPT:
             self._codes.popitem(last=False)

@@ -126,7 +126,7 @@ def explain(given: Any) -> int:
 def film(D: Derivation, n: Notation) -> str:
     """The derivative after each rule, line by line; of large functions only the derivative."""
     steps = unfolded(D, n)
-    lines = [f"{step.state} {n.words(f'   ({step.reason})')}" for step in steps]
+    lines = [f"{step.state} {n.prose(f'   ({step.reason})')}" for step in steps]
     return n.lines(lines) if lines else written_in(n, D.derivative)
 
 

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import TraceError
-from .c_formulas import number
+from .c_formulas import DISCRETE, FORMULAS, number
 from .c_program import HELPERS, CProgram, Ref
 
 _WORDS = "auto break case char const continue default do double else enum extern float for goto if inline int long main"
@@ -27,12 +27,24 @@ def identifier(text: str, default: str) -> str:
     return found if found and not found[0].isdigit() and found not in _WORDS.split() else default
 
 
+_SCRIPT = "arguments await bytes catch class debugger delete eval export function import instance instanceof let memory"
+_SCRIPT += " new null run super this throw try typeof var view wasm with yield true false"
+_USED = {*re.findall(r"[a-z]\w+", " ".join([*FORMULAS.values(), *DISCRETE.values()])), *_SCRIPT.split(), "I"}
+"""Functions that formulas call, words of JavaScript and of the files for WebAssembly, and a macro of complex.h."""
+
+
+def argument(text: str, default: str) -> str:
+    """The name of an argument; t1, a2, out0 and the like are names of the function itself."""
+    found = identifier(text, default)
+    return default if found in _USED or re.fullmatch(r"[a-z]+\d+|_\w*", found) else found
+
+
 def write_c(path: Any, exported: Any, precision: str) -> list[Path]:
     """Write the files; `exported` is what the exporting entry knows of a function."""
     if precision not in ("double", "float"):
         raise TraceError(f"dtype={precision!r}: C has double and float here")
     name = identifier(exported.name, "function")
-    c, names = CProgram(), [identifier(n, f"x{i}") for i, n in enumerate(exported.names)]
+    c, names = CProgram(), [argument(n, f"x{i}") for i, n in enumerate(exported.names)]
     names = names if len({*names, name}) == len(names) + 1 else [f"x{i}" for i in range(len(names))]
     given = [Ref(n if s else f"{n}[0]", s) for n, s in zip(names, exported.inputs, strict=True)]
     found = c.program(exported.program, given)

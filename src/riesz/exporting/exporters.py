@@ -55,7 +55,7 @@ def opened(compiled: Any) -> Exported:
     shapes = [a.shape for a in record.avals]
     rng = np.random.default_rng(0)
     example = [np.round(rng.uniform(0.25, 1.0, s), 3) for s in shapes]
-    names = _names(compiled, len(shapes))
+    names = [*codes[-1].names] or [f"x{i}" for i in range(len(shapes))]
     return Exported(compiled.name, compiled.name, program, names, shapes, example, _shown(record))
 
 
@@ -72,7 +72,7 @@ def _matrix(compiled: CompiledMaps) -> Exported:
     if found is None:
         raise TraceError(f"{compiled!r}: the pattern of its matrix depends on the point, or on large arrays outside")
     program, pattern = found
-    names = [f"x{i}" for i in range(len(example))] if len(example) > 1 else ["x"]
+    names = names_of(compiled.function, given)
     shapes = [a.shape for a in given.avals]
     rule = pattern.indptr, pattern.indices, L.shape
     return Exported(compiled.name, compiled.name, folded(program), names, shapes, example, "found[0]", rule)
@@ -92,15 +92,6 @@ def _shown(record: Any) -> str:
     numbers = iter(range(len(record.outputs)))
     leaves = [repr(r.value) if hasattr(r, "value") else f"found[{next(numbers)}]" for r in record.results]
     return str(unflatten(record.tree, leaves, make))
-
-
-def _names(compiled: Any, count: int) -> list[str]:
-    try:
-        keys = list(compiled._codes)
-        found = names_of(compiled.function, keys[-1])
-    except Exception:  # names are a courtesy
-        found = []
-    return found if len(found) == count else [f"x{i}" for i in range(count)] if count > 1 else ["x"][:count]
 
 
 def exported(compiled: Any, kind: str, path: Any, dtype: str = "double") -> list[Path]:

@@ -38,7 +38,7 @@ export class Links {
     box.classList.add("linked");
     box.dataset.space = space;
     box.tabIndex = 0;
-    box.setAttribute("role", box.matches(".picture") ? "group" : "region");
+    box.setAttribute("role", "group");
     box.setAttribute("aria-label", label);
     box.addEventListener("keydown", (e) => this.walked(e, box));
     return box;

@@ -3,6 +3,7 @@ import { make, raised } from "./graft.js";
 import { Panel } from "./panel.js";
 
 const results = document.getElementById("results");
+const typing = matchMedia("(pointer: fine)").matches;  // a phone would open its keyboard
 const panels = [];
 const byId = (id) => document.getElementById(id);
 
@@ -92,7 +93,7 @@ function compared() {
     make("tbody", {}, row("type", (f) => make("span", {}, ...raised(f.type))), row("steps of the derivative", (f) => f.steps, true),
       row("steps of the adjoint", (f) => f.back, true), row("operations to apply it", (f) => f.flops, true),
       row("numbers kept", (f) => f.numbers, true), row("value at the point", (f) => f.value)));
-  results.prepend(make("div", { class: "versus card", tabindex: "0", role: "region", "aria-label": "Comparison" }, table));
+  results.prepend(make("div", { class: "versus card", tabindex: "0", role: "group", "aria-label": "Comparison" }, table));
 }
 
 // -- examples ------------------------------------------------------------------------------------------------
@@ -115,7 +116,7 @@ function opened() {
   gallery.showModal();
   byId("search").value = "";
   sought();
-  byId("search").focus();
+  if (typing) byId("search").focus();
 }
 
 function sought() {
@@ -142,8 +143,8 @@ gallery.addEventListener("click", (e) => { if (e.target === gallery) gallery.clo
 // -- keys, colours, words ------------------------------------------------------------------------------------
 
 addEventListener("keydown", (e) => {
-  const typing = e.target.closest("input, textarea, select, dialog");
-  if (typing || e.ctrlKey || e.metaKey || e.altKey) return;
+  const inside = e.target.closest("input, textarea, select, dialog");
+  if (inside || e.ctrlKey || e.metaKey || e.altKey) return;
   if (e.key === "/") { e.preventDefault(); panels[0].input.focus(); }
   if (e.key === "e" || e.key === "E") { e.preventDefault(); opened(); }
 });
@@ -187,4 +188,4 @@ if (!restore()) {
   arranged();
 }
 shelf();
-if (matchMedia("(pointer: fine)").matches) panels[0].input.focus();  // a phone would open its keyboard
+if (typing) panels[0].input.focus();

@@ -253,14 +253,14 @@ export class Panel {
     if (s.states[0]?.state) {
       const math = graft((now.adjoint ? s.states.at(-1) : now).state, "math");
       if (math && !now.adjoint) math.querySelector(`[data-id="${now.part}"]`)?.classList.add("made");
-      film = make("div", { class: "film", tabindex: "0", role: "region", "aria-label": "The derivative after this rule" }, math ?? now.text ?? "");
+      film = make("div", { class: "film", tabindex: "0", role: "group", "aria-label": "The derivative after this rule" }, math ?? now.text ?? "");
     }
     const list = make("ol", {}, ...all.map((r, k) => make("li", { class: k === at ? "now" : k < at ? "past" : "", "aria-current": k === at ? "step" : null },
       make("button", { "data-key": `step ${k}`, tabindex: "-1", onclick: () => go(k) }, make("b", {}, (r.adjoint ? "adjoint: " : "") + r.reason), make("code", {}, r.equation)))));
     const card = this.card("steps", "Derivation, rule by rule", [make("button", { "data-key": "back", "aria-label": "Previous step", "aria-disabled": String(at === 0), onclick: () => go(at - 1) }, "←"),
       make("span", { class: "count" }, `${at + 1} of ${all.length}`), make("button", { "data-key": "on", "aria-label": "Next step", "aria-disabled": String(at === all.length - 1), onclick: () => go(at + 1) }, "→"),
       ...this.copies("the derivation", { TeX: s.latex, MathML: s.mathml, text: all.map((r) => `${r.equation}   ${r.reason}`).join("\n") })], film,
-      make("div", { class: "list", tabindex: "0", role: "region", "aria-label": "Rules" }, list));
+      make("div", { class: "list", tabindex: "0", role: "group", "aria-label": "Rules" }, list));
     card.onkeydown = (e) => {
       if (e.target.closest("button") && (e.key === "ArrowRight" || e.key === "ArrowLeft")) { e.preventDefault(); go(at + (e.key === "ArrowRight" ? 1 : -1)); }
     };
@@ -299,8 +299,8 @@ export class Panel {
       ...["once", "each", "together", "numbers"].map((c) => make("td", {}, short(w[c])))));
     const plan = make("table", { class: "plan" }, make("caption", {}, "Operations"), make("thead", {}, make("tr", {}, make("td"), ...["once", "each", "together", "kept"].map((c) => make("th", { scope: "col" }, c)))), make("tbody", {}, ...rows));
     this.card("structure", "Structure and cost", [...tabs, ...this.copies("the picture", { SVG: x.svg })],
-      make("div", { class: "sides" }, this.spied(x), make("div", {}, make("p", {}, `${x.shape.map((n) => n.toLocaleString("en")).join(" × ")} matrix`), make("ul", { class: "words" }, ...words))),
-      make("label", { class: "columns" }, "Right-hand sides ", input), make("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "Cost of each way" }, plan));
+      make("div", { class: "sides" }, this.spied(x), make("div", {}, make("p", {}, `${x.shape.map((n) => n.toLocaleString("en")).join(" × ")} matrix`), make("div", { class: "words", tabindex: "0", role: "group", "aria-label": "What is known of the structure" }, make("ul", {}, ...words)))),
+      make("label", { class: "columns" }, "Right-hand sides ", input), make("div", { class: "scroll", tabindex: "0", role: "group", "aria-label": "Cost of each way" }, plan));
   }
 
   named_blocks(words, x) {
@@ -350,7 +350,7 @@ export class Panel {
           : /\b(nan|inf)\b/.test(n.value) ? "✗ f is no finite number here: nothing to check; choose another point" : "✗ a check failed"),
         make("ul", {}, ...n.check.rows.map((r) => make("li", {}, `${r.ok ? "✓" : "✗"} ${r.what} ${r.where}: ${r.observed} (${r.expected})`))));
     const digits = (v) => typeof v === "number" ? Number(v.toPrecision(4)).toString() : v;
-    const matrix = n.matrix ? make("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "Jacobian at the point" }, make("table", { class: "matrix" }, make("caption", {}, "Jacobian there"),
+    const matrix = n.matrix ? make("div", { class: "scroll", tabindex: "0", role: "group", "aria-label": "Jacobian at the point" }, make("table", { class: "matrix" }, make("caption", {}, "Jacobian there"),
       make("tbody", {}, ...n.matrix.map((row) => make("tr", {}, ...row.map((v) => make("td", v === 0 ? { class: "zero" } : {}, digits(v)))))))) : null;
     if (same) old.remove();
     this.card("point", "At a point", this.copies("the point", flat ? { point: flat.join(" ") } : {}), sliders, make("div", { class: "value" }, make("span", {}, "f = "), make("output", {}, n.value)), matrix, check);
