@@ -242,9 +242,11 @@ def bundle_ceres(given):
         solver.num_threads, solver.function_tolerance = 1, 1e-6
         solver.logging_type = pyceres.LoggingType.SILENT
         adjuster = pycolmap.create_default_ceres_bundle_adjuster(options, config, scene)
+        begun = clock()
         summary = adjuster.solve().ceres_summary
+        spent = (clock() - begun) * summary.minimizer_time_in_seconds / summary.total_time_in_seconds
         steps = summary.num_successful_steps + summary.num_unsuccessful_steps - 1  # the first is the start
-        return summary.minimizer_time_in_seconds / max(steps, 1), summary.final_cost
+        return spent / max(steps, 1), summary.final_cost
 
     return run
 
