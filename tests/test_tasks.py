@@ -213,6 +213,18 @@ def test_roots_inside_functions():
     assert found == pytest.approx(rz.grad(closed)(0.2), rel=1e-8)
 
 
+def test_predictive_control_swings_a_pendulum_up_and_holds_it():
+    pytest.importorskip("casadi")
+    loop = task("predictive_control")
+    states, torques = loop.control(55, "ipopt")
+    assert np.abs(states[-5:] - [np.pi, 0.0]).max() < 0.1 and np.abs(torques).max() <= 1.5 * (
+        1 + 1e-7
+    )  # Ipopt relaxes bounds by 1e-8
+    z = loop.program().solve("ipopt", parameters=states[3]).x
+    np.testing.assert_allclose(loop.motion(z, states[3])["steps"], 0.0, atol=1e-7)
+    np.testing.assert_allclose(z["x"][0], states[3], atol=1e-9)
+
+
 @pytest.mark.long
 @pytest.mark.parametrize("name", sorted([f.stem for f in TASKS.glob("*.py")]))
 def test_every_task_runs(name, capsys):

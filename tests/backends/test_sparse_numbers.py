@@ -289,6 +289,120 @@ def test_adapter_for_gtsam():
     np.testing.assert_allclose(H[0], rz.jacobian(error)(values[0], values[1]).to_dense())
 
 
+def test_adapter_for_gtsam_in_a_graph_of_its_own():
+    """A ring of points by gtsam.CustomFactor, against our own fit."""
+    gtsam = pytest.importorskip("gtsam")
+    n = 6
+    error = lambda a, b, z: b - a - z * np.stack([np.cos(a[1]), np.sin(b[0])])  # noqa: E731
+    J = [rz.sparse_jacobian(error, np.zeros(2), np.zeros(2), 1.0, argnums=i) for i in range(2)]
+    sizes, start = rng.uniform(0.5, 1.0, n), rng.normal(size=(n, 2))
+
+    def between(z):
+        def factor(this, values, H):
+            at = [values.atVector(this.keys()[i]) for i in range(2)]
+            if H is not None:
+                for i, S in enumerate(J):
+                    H[i] = np.asfortranarray(S(*at, z).toarray())
+            return error(*at, z)
+
+        return factor
+
+    graph, values, unit = gtsam.NonlinearFactorGraph(), gtsam.Values(), gtsam.noiseModel.Unit.Create(2)
+    for k, z in enumerate(sizes):
+        graph.add(gtsam.CustomFactor(unit, [k, (k + 1) % n], between(z)))
+        values.insert(k, start[k])
+    graph.add(gtsam.PriorFactorVector(0, np.zeros(2), unit))
+    found = gtsam.LevenbergMarquardtOptimizer(graph, values).optimize()
+
+    def residual(p):
+        b = np.roll(p, -1, axis=0)
+        turned = np.stack([np.cos(p[:, 1]), np.sin(b[:, 0])], axis=1)
+        return b - p - sizes[:, None] * turned, p[0]
+
+    mine = rz.levenberg_marquardt(residual, np.stack([found.atVector(k) for k in range(n)]))
+    np.testing.assert_allclose(graph.error(found), mine.cost, rtol=1e-4)
+
+
+def test_adapter_for_ceres_in_a_problem_of_its_own():
+    """A pyceres.CostFunction whose residuals and Jacobians are ours."""
+    pyceres = pytest.importorskip("pyceres")
+    t = np.linspace(0.0, 1.0, 12)
+    y = 2.0 * np.exp(0.7 * t)
+    residual = lambda a, b: a[0] * np.exp(b[0] * t) - y  # noqa: E731
+    J = [rz.sparse_jacobian(residual, np.ones(1), np.ones(1), argnums=i) for i in range(2)]
+
+    class Curve(pyceres.CostFunction):
+        def __init__(self):
+            super().__init__()
+            self.set_num_residuals(len(t))
+            self.set_parameter_block_sizes([1, 1])
+
+        def Evaluate(self, parameters, residuals, jacobians):
+            residuals[:] = residual(*parameters)
+            for S, block in zip(J, jacobians or (), strict=False):
+                if block is not None:
+                    np.reshape(block, S.shape)[tuple(S.pattern)] = S.values(*parameters)
+            return True
+
+    a, b, problem, options = np.ones(1), np.zeros(1), pyceres.Problem(), pyceres.SolverOptions()
+    problem.add_residual_block(Curve(), None, [a, b])
+    options.logging_type = pyceres.LoggingType.SILENT
+    pyceres.solve(options, problem, pyceres.SolverSummary())
+    np.testing.assert_allclose([a[0], b[0]], [2.0, 0.7], atol=1e-6)
+
+
+def test_adapter_for_casadi():
+    """A casadi.Callback whose Jacobian is ours, inside an expression of CasADi."""
+    ca = pytest.importorskip("casadi")
+    f, n = lambda x: x[1:] * np.sin(x[:-1]), 5
+    S = rz.sparse_jacobian(f, np.ones(n))
+    pattern = ca.Sparsity.triplet(n - 1, n, S.pattern.rows.tolist(), S.pattern.columns.tolist())
+
+    class Slopes(ca.Callback):
+        def get_n_in(self):
+            return 2
+
+        def get_sparsity_in(self, i):
+            return ca.Sparsity.dense((n, n - 1)[i], 1)
+
+        def get_sparsity_out(self, i):
+            return pattern
+
+        def eval(self, args):
+            return [ca.DM(S(np.array(args[0]).ravel()).tocsc())]
+
+    class Values(ca.Callback):
+        def get_sparsity_in(self, i):
+            return ca.Sparsity.dense(n, 1)
+
+        def get_sparsity_out(self, i):
+            return ca.Sparsity.dense(n - 1, 1)
+
+        def eval(self, args):
+            return [f(np.array(args[0]).ravel())]
+
+        def has_jac_sparsity(self, result, argument):
+            return True
+
+        def get_jac_sparsity(self, result, argument, symmetric):
+            return pattern
+
+        def has_jacobian(self):
+            return True
+
+        def get_jacobian(self, name, inames, onames, opts):
+            self.slopes = Slopes()
+            self.slopes.construct(name, opts)
+            return self.slopes
+
+    values, x = Values(), ca.MX.sym("x", n)
+    values.construct("f", {})
+    g = ca.Function("g", [x], [ca.jacobian(ca.exp(values(x)), x)])
+    at = rng.normal(size=n)
+    np.testing.assert_allclose(g(at).full(), rz.jacobian(lambda x: np.exp(f(x)))(at).to_dense(), atol=1e-12)
+    assert g.sparsity_out(0).nnz() == S.pattern.nnz
+
+
 def test_adapter_for_scipy():
     n = 20
     x0 = np.full(n, 1.5)

@@ -7,7 +7,7 @@ import pytest
 import scipy.optimize
 
 import riesz as rz
-from riesz.constrained import nonlinear_program
+from riesz.constrained import ipopt_library, nlp_solvers
 from riesz.errors import SolveError, VectorError
 
 H = 0.1
@@ -37,13 +37,18 @@ def by_differences():
     return scipy.optimize.minimize(lambda v: cost(tree(v)), np.zeros(33), method="SLSQP", constraints=constraint).fun
 
 
+def needs_ipopt():
+    if nlp_solvers.ipopt_problem() is None:
+        pytest.skip("Ipopt is not installed")
+
+
 METHODS = ["ipopt", "trust-constr", "slsqp"]
 
 
 @pytest.mark.parametrize("method", METHODS)
 def test_trees_of_unknowns_and_constraints(method):
     if method == "ipopt":
-        pytest.importorskip("cyipopt")
+        needs_ipopt()
     problem = rz.nlp(cost, start(), equality=motion, bounds=({"u": -7.0}, {"u": 7.0}))
     found = problem.solve(method, tolerance=1e-8)
     assert found, found
@@ -93,7 +98,7 @@ def test_new_parameters_trace_nothing_again():
 
 
 def test_warm_starts_take_fewer_iterations():
-    pytest.importorskip("cyipopt")
+    needs_ipopt()
     problem = rz.nlp(cost, start(20), equality=motion, inequality=lambda z: 0.9 + z["u"], bounds=({"u": -5.0}, None))
     cold = problem.solve("ipopt")
     warm = problem.solve("ipopt", start=cold)
@@ -104,7 +109,7 @@ def test_warm_starts_take_fewer_iterations():
 @pytest.mark.parametrize("method", METHODS)
 def test_progress(method, capsys):
     if method == "ipopt":
-        pytest.importorskip("cyipopt")
+        needs_ipopt()
     seen = []
     problem = rz.nlp(lambda x: np.sum(x**4 - x), np.ones(3))
     found = problem.solve(method, progress=seen.append)
@@ -135,7 +140,7 @@ def test_displays():
 
 
 def test_derivatives_are_asked_for_once_at_a_point():
-    pytest.importorskip("cyipopt")
+    needs_ipopt()
     found = rz.nlp(cost, start(), equality=motion).solve("ipopt")
     assert found.evaluations["Jacobians"] <= found.iterations + 2
     assert found.evaluations["values"] <= 2 * found.iterations + 3
@@ -153,7 +158,41 @@ def test_refusals(monkeypatch):
         rz.nlp(f, np.ones(2)).solve("newton")
     with pytest.raises(VectorError, match="made without parameters"):
         rz.nlp(f, np.ones(2)).solve("slsqp", parameters=1.0)
-    monkeypatch.setattr(nonlinear_program, "find_spec", lambda name: None)
-    with pytest.raises(SolveError, match="needs cyipopt: pip install"):
+    monkeypatch.setattr(nlp_solvers, "ipopt_problem", lambda: None)
+    with pytest.raises(SolveError, match="needs Ipopt: pip install"):
         rz.nlp(f, np.ones(2)).solve("ipopt")
     assert rz.nlp(f, np.ones(2)).solve().method == "slsqp"
+
+
+@pytest.mark.parametrize("door", ["library", "cyipopt"])
+def test_both_doors_to_ipopt(door, monkeypatch):
+    """The C interface of a library, and cyipopt."""
+    if door == "cyipopt":
+        pytest.importorskip("cyipopt")
+        monkeypatch.setattr(nlp_solvers, "library", lambda: None)
+    elif ipopt_library.library() is None:
+        pytest.skip("no library of Ipopt is found")
+    calls = []
+
+    def f(z):
+        return cost(z) + np.sum(z["x"][3:6, 1] ** 4)
+
+    problem = rz.nlp(f, start(), equality=motion, inequality=lambda z: 6.5 + z["u"], bounds=({"u": -7.0}, {"u": 7.0}))
+    found, other = problem.solve("ipopt"), problem.solve("trust-constr")
+    assert found and found.iterations == found.history[-1].number
+    np.testing.assert_allclose(found.value, other.value, rtol=1e-6)
+    for a, b in zip(found.multipliers["equality"].values(), other.multipliers["equality"].values(), strict=True):
+        np.testing.assert_allclose(a, b, atol=1e-4)
+    assert not problem.solve("ipopt", max_iterations=2)
+    with pytest.raises(TypeError):
+        problem.solve("ipopt", no_such_option=3)
+    free = rz.nlp(lambda x: np.sum((x - 1.0) ** 4), np.zeros(3)).solve("ipopt")
+    np.testing.assert_allclose(free.x, 1.0, atol=1e-2)
+
+    def told(step):
+        calls.append(step)
+        raise KeyError("told")
+
+    with pytest.raises(KeyError, match="told"):
+        problem.solve("ipopt", progress=told)
+    assert len(calls) == 1

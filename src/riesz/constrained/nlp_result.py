@@ -66,6 +66,8 @@ class NlpResult(Displayed):
             slope = slope + F.jacobian_matrix(flat.x).T @ flat.constraints
         self._slope = slope
         self.stationarity = float(np.max(np.abs(slope), initial=0.0))
+        sizes = np.concatenate([F.gradient(flat.x), flat.constraints, flat.lower, flat.upper])
+        self.converged &= self.stationarity <= 1e-3 * (1.0 + float(np.max(np.abs(sizes), initial=0.0)))
 
     def __bool__(self) -> bool:
         return self.converged

@@ -7,10 +7,12 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from importlib import import_module
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import numpy as np
 
+from .ipopt_library import Problem, library
 from .nlp_result import FlatSolution, NlpIteration, NlpResult
 
 if TYPE_CHECKING:
@@ -66,9 +68,15 @@ class _Callbacks:
         return True
 
 
+def ipopt_problem() -> Any:
+    """The class of Ipopt's problems: that of CasADi's or the system's library, else that of cyipopt; None without."""
+    if library() is not None:
+        return Problem
+    return None if find_spec("cyipopt") is None else cast(Any, import_module("cyipopt")).Problem
+
+
 def ipopt(task: SolverTask) -> NlpResult:
-    """Ipopt, through cyipopt."""
-    cyipopt: Any = import_module("cyipopt")
+    """Ipopt."""
     problem, F = task.problem, task.problem.functions
     F.begin()
     log = _Log(task.told)
@@ -77,7 +85,7 @@ def ipopt(task: SolverTask) -> NlpResult:
     calls = _Callbacks(F, log)
     if not m:
         calls.constraints, calls.jacobian = lambda v: np.zeros(0), lambda v: np.zeros(0)  # pyright: ignore
-    solver = cyipopt.Problem(
+    solver = ipopt_problem()(
         n=F.form.size, m=m, problem_obj=calls, lb=problem.lower, ub=problem.upper, cl=np.zeros(m), cu=above
     )
     options = {"print_level": 0, "sb": "yes", "tol": task.tolerance, "max_iter": task.max_iterations, **task.options}

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from importlib.util import find_spec
 from typing import Any
 
 import numpy as np
@@ -83,8 +82,8 @@ class NonlinearProgram(Displayed):
     ) -> NlpResult:
         """Solve it, from x0 or from where it was made, or with `start` from another result and its multipliers.
 
-        `method`: "ipopt" (an interior-point method for large sparse problems; needs cyipopt), "trust-constr" or "slsqp"
-        (SciPy's), or "auto": Ipopt if it is installed. All get the exact sparse derivatives. `options` are the
+        `method`: "ipopt" (an interior-point method for large sparse problems; needs `riesz[ipopt]`), "trust-constr" or
+        "slsqp" (SciPy's), or "auto": Ipopt if it is installed. All get the exact sparse derivatives. `options` are the
         solver's own. `progress=True` prints a line per iteration; a function gets the `NlpIteration`.
 
         >>> import numpy as np, riesz as rz
@@ -94,14 +93,15 @@ class NonlinearProgram(Displayed):
         """
         if method not in METHODS:
             raise VectorError(f"method={method!r}: expected one of {', '.join(METHODS)}")
+        from . import nlp_solvers
+
         if method == "auto":
             near = "slsqp" if self.functions.form.size <= SMALL else "trust-constr"
-            method = "ipopt" if find_spec("cyipopt") is not None else near
-        if method == "ipopt" and find_spec("cyipopt") is None:
-            how = "pip install 'riesz[ipopt]' (on Debian and Ubuntu after apt install coinor-libipopt-dev gfortran"
+            method = "ipopt" if nlp_solvers.ipopt_problem() is not None else near
+        if method == "ipopt" and nlp_solvers.ipopt_problem() is None:
             raise SolveError(
-                f"method='ipopt' needs cyipopt: {how} liblapack-dev libmumps-seq-dev; with conda: conda install "
-                f"-c conda-forge cyipopt); 'trust-constr' and 'slsqp' need nothing"
+                "method='ipopt' needs Ipopt: pip install 'riesz[ipopt]' brings CasADi's wheel, which holds one; "
+                "cyipopt or a libipopt of the system will do as well; 'trust-constr' and 'slsqp' need nothing"
             )
         functions = self.functions
         if parameters is not None:
@@ -109,8 +109,6 @@ class NonlinearProgram(Displayed):
                 raise VectorError("this problem was made without parameters: give rz.nlp(…, parameters=…) an example")
             functions.use(parameters)
         v0 = functions.form.flat(self.x0 if x0 is None else x0) if start is None or x0 is not None else start.flat.x
-        from . import nlp_solvers
-
         run = {"ipopt": nlp_solvers.ipopt, "trust-constr": nlp_solvers.trust_constr, "slsqp": nlp_solvers.slsqp}[method]
         task = nlp_solvers.SolverTask(
             self, v0, None if start is None else start.flat, tolerance, max_iterations, _shown(progress), options

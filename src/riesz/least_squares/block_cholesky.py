@@ -112,9 +112,9 @@ class BlockCholesky:
     def _where(self) -> tuple[Any, ...]:
         """Runs of columns of each factor in the order of elimination, and where their blocks go."""
         blocks = self.blocks
-        node = blocks.node_of[blocks.factor_indices]
+        node = blocks.node_of.astype(np.int32)[blocks.factor_indices]  # long lists: half the memory
         lengths = np.diff(blocks.factor_indptr)
-        factor = np.repeat(np.arange(len(lengths)), lengths)
+        factor = np.repeat(np.arange(len(lengths), dtype=np.int32), lengths)
         new = np.ones(len(node), bool)
         new[1:] = (
             (node[1:] != node[:-1])
@@ -150,9 +150,9 @@ class BlockCholesky:
         kernels.assemble(found, np.ascontiguousarray(data, float), *self._where)
         return found
 
-    def factored(self, normal: Any, added: Any = None) -> FactoredNormal:
-        """The factor of JᵀJ + diag(added)."""
-        panels = normal.copy()
+    def factored(self, data: Any, added: Any = None) -> FactoredNormal:
+        """The factor of JᵀJ + diag(added), from the numbers of J. JᵀJ is not kept: it is made as fast as copied."""
+        panels = self.normal(data)
         if added is not None:
             panels[self.diagonal] += added[self.unknowns]
         return FactoredNormal(self, panels)

@@ -163,6 +163,36 @@ def _less(x, to, length, source, apart, first, count):
 
 
 @compiled
+def _less_block(x, to, stride, length, wide, source, apart, first, count):
+    """x[to + c·stride:] −= Σ_k x[first + c + k·apart] · x[source + k·apart:] for `wide` columns c, three at a time:
+    sums over k stay in registers."""
+    to, stride, length, s, f, apart = at(to), at(stride), at(length), at(source), at(first), at(apart)
+    whole, count, wide, c = length & ~at(3), at(count), at(wide), at(0)
+    while wide - c >= at(3):
+        for i in range(at(0), whole, at(4)):
+            t1, t2 = to + stride, to + at(2) * stride
+            a, b, d = load(x, to + i, FOUR), load(x, t1 + i, FOUR), load(x, t2 + i, FOUR)
+            for k in range(count):
+                g = f + k * apart
+                v = load(x, s + k * apart + i, FOUR)
+                a, b, d = plus(a, -x[g], v), plus(b, -x[g + at(1)], v), plus(d, -x[g + at(2)], v)
+            store(x, to + i, a)
+            store(x, t1 + i, b)
+            store(x, t2 + i, d)
+        for i in range(whole, length):
+            a, b, d = x[to + i], x[to + stride + i], x[to + at(2) * stride + i]
+            for k in range(count):
+                g = f + k * apart
+                v = x[s + k * apart + i]
+                a, b, d = a - x[g] * v, b - x[g + at(1)] * v, d - x[g + at(2)] * v
+            x[to + i], x[to + stride + i], x[to + at(2) * stride + i] = a, b, d
+        to, f, c = to + at(3) * stride, f + at(3), c + at(3)
+    while c < wide:
+        _less(x, to, length, s, apart, f, count)
+        to, f, c = to + stride, f + at(1), c + at(1)
+
+
+@compiled
 def factorise(x, panel, column, width, rows, run_start, run_unknown, run_size, run_row, of_run, least, last):
     """Cholesky, supernode by supernode: each gathers what those before it take away. The unknown at whose pivot less
     than `least` of its diagonal is left, or −1. From the supernode `last` on only updates are made."""
@@ -186,13 +216,13 @@ def factorise(x, panel, column, width, rows, run_start, run_unknown, run_size, r
             while end < run_start[d + 1] and of_run[end] == t:
                 end += 1
             for j in range(next_run[d], end):
-                for c in range(run_size[j]):
-                    to = here + (run_unknown[j] + c - column[t]) * high
-                    first = panel[d] + run_row[j] + c
-                    for i in range(j, run_start[d + 1]):
-                        _less(
-                            x, to + place[run_unknown[i]], run_size[i], panel[d] + run_row[i], rows[d], first, width[d]
-                        )
+                to = here + (run_unknown[j] - column[t]) * high
+                first = panel[d] + run_row[j]
+                for i in range(j, run_start[d + 1]):
+                    source = panel[d] + run_row[i]
+                    _less_block(
+                        x, to + place[run_unknown[i]], high, run_size[i], run_size[j], source, rows[d], first, width[d]
+                    )
             next_run[d] = end
             if end < run_start[d + 1]:
                 u = of_run[end]

@@ -155,7 +155,7 @@ class Damping:
         """A step was taken, and its cost fell by `ratio` of what was foretold."""
         if self.length == 1.0:
             self.value = max(self.value * (0.1 if ratio > 0.75 else 1.0 / 3.0 if ratio > 0.25 else 1.0), 1e-16)
-        self.growth, self.length = 2.0, 1.0
+        self.growth, self.length, self.last = 2.0, 1.0, (None, None)
 
     def rejected(self) -> bool:
         """Whether to go on."""
@@ -184,7 +184,7 @@ class Halving:
 
     def accepted(self, ratio: float) -> None:
         """A step was taken."""
-        self.length = 1.0
+        self.length, self.last = 1.0, (None, None)
 
     def rejected(self) -> bool:
         """Whether to go on."""
@@ -338,6 +338,7 @@ class Fit:
                 policy.accepted(ratio)
                 self.at, self.cost = trial, cost
                 self.jacobian = trial.derivative()
+                del linear, self.linear, self.problem  # with its matrix, before there is another one
                 self.problem = self.look_again()
                 self.history.append(math.sqrt(2.0 * max(cost, 0.0)))
                 if settings.callback is not None and settings.callback(said):

@@ -146,7 +146,7 @@ class LeastSquaresResult(Displayed):
         plan = problem.ways.cholesky(problem.matrix, problem.J)
         if plan is not None:
             try:
-                return plan.factored(plan.normal(problem.matrix.data), held)
+                return plan.factored(problem.matrix.data, held)
             except SolveError as error:
                 at = int(str(error).split("unknown ")[1].split(" ")[0])
                 raise SolveError(f"JᵀJ is singular: {self.place(at)} is not determined") from None

@@ -198,9 +198,7 @@ class LinearProblem:
         plan = self.ways.cholesky(self.matrix, self.J)
         try:
             if plan is not None:
-                if self.normal is None:
-                    self.normal = plan.normal(self.matrix.data)
-                factor = plan.factored(self.normal, added)
+                factor = plan.factored(self.matrix.data, added)
                 self.name = f"normal equations, {plan.name}"
                 return factor.solve(-self.gradient)
             if self.normal is None:

@@ -73,25 +73,32 @@ def _sorted(c: Coefficients, entries: Sequence[Placed], height: int, width: int)
             box, sides = [c.sizes[k] for k in e.outer], ((e.out, row), (e.inn, column))
             found = [place.start + flat_positions(m, place.shape, e.outer, c.sizes) for m, place in sides]
             lines[key] = [np.broadcast_to(side.astype(kind), box).reshape(-1) for side in found]
-    none, pairs = np.zeros(0, kind), lines.values()
-    down, across = [np.concatenate([none, *[pair[i] for pair in pairs]]) for i in (0, 1)]
-    order = _order(down, across, height, width)
-    down, across = down[order], across[order]
+    lengths = {key: len(pair[0]) for key, pair in lines.items()}
+    down, across = [_joined([pair[i] for pair in lines.values()], kind) for i in (0, 1)]
+    lines.clear()  # these arrays are the largest there are: no more of them at a time than it takes
+    order = _order(down, across, height, width).astype(kind)
+    down = down[order]
+    across = across[order]
     new = np.ones(len(order), bool)
     new[1:] = (down[1:] != down[:-1]) | (across[1:] != across[:-1])
     indices = across[new]
     indptr = np.zeros(height + 1, kind)
     np.cumsum(np.bincount(down[new], minlength=height), out=indptr[1:])
-    slots = np.empty(len(order), kind)
-    slots[order] = np.cumsum(new, dtype=kind) - 1
-    if len(lines) < len(entries):
-        ends = np.cumsum([len(pair[0]) for pair in pairs])
-        part = dict(zip(lines, np.split(slots, ends[:-1]), strict=True))
+    del down, across
+    slots, places = np.empty(len(order), kind), np.cumsum(new, dtype=kind)
+    slots[order] = np.subtract(places, 1, out=places)
+    if len(lengths) < len(entries):
+        ends = np.cumsum(list(lengths.values()))
+        part = dict(zip(lengths, np.split(slots, ends[:-1]), strict=True))
         slots = np.concatenate([part[key] for key in keys])
     many = 8 * (len(slots) - len(indices)) > len(slots) or len(indices) < len(slots) > tuning.GATHERED_NUMBERS
-    if many or len(lines) < len(entries):
+    if many or len(lengths) < len(entries):
         return MatrixPattern(indptr, indices, None, slots, len(indices))
     return MatrixPattern(indptr, indices, order[new].astype(np.intp), slots, len(indices), order[~new])
+
+
+def _joined(parts: list[Any], kind: Any) -> Any:
+    return parts[0] if len(parts) == 1 else np.concatenate([np.zeros(0, kind), *parts])
 
 
 def _order(down: Any, across: Any, height: int, width: int) -> Any:
