@@ -56,6 +56,8 @@ TABLE = {
     "coded": "backends.point_functions",
     # compiled functions as code that runs alone
     "exported": "exporting.exporters",
+    # functions of JAX's
+    "from_jax": "importing.from_jax",
     # loops on small states run as functions of numbers
     "native_rounds": "backends.native.native_loops",
     "native_mapped": "backends.native.native_loops",
