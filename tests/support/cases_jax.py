@@ -320,7 +320,6 @@ lax.square(x) | 4
 lax.tan(x) | 4
 lax.round(x) + x | 4
 lax.round(x * 0.0 + jnp.array([0.49999999999999994, 0.5, -2.5, 2.0**52 + 1])) + x | 4
-lax.reduce_precision(x, 8, 7) | 4
 jnp.ravel(x, order='F') * x.reshape(-1) | 3,4
 x.reshape((2, 6), order='F') | 3,4
 lax.rem(x, y) | 4+ 4+
