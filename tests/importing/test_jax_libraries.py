@@ -145,6 +145,15 @@ def test_sparse_jacobians_of_trees_and_parameters():
         rz.sparse_jacobian(jnp.sort)(jnp.ones(3))
 
 
+def test_sparse_derivatives_in_32_bits():
+    with jax.enable_x64(False):
+        S = rz.sparse_hessian(lambda x: jnp.sum((x[1:] - x[:-1]) ** 4))
+        found = jax.jit(S)(jnp.arange(5.0))
+        assert found.data.dtype == np.float32
+        wanted = jax.hessian(lambda x: jnp.sum((x[1:] - x[:-1]) ** 4))(jnp.arange(5.0))
+        np.testing.assert_allclose(found.todense(), wanted, rtol=1e-5)
+
+
 def test_jax_code_where_numpy_code_is_due_is_told_so():
     for f in (lambda x: jnp.sum(x**2), jax.jit(lambda x: x @ x), lambda x: jax.lax.sin(x[0])):
         with pytest.raises(TraceError, match=r"rz\.from_jax\("):

@@ -116,9 +116,12 @@ def _of_jax(args: tuple[Any, ...]) -> bool:
 
 
 def _like(x: Any) -> Any:
-    """An example for an argument of which JAX has no numbers yet."""
-    jax = sys.modules["jax"]
-    return np.ones(x.shape, x.dtype) if isinstance(x, jax.core.Tracer) else np.asarray(x) if _of_jax((x,)) else x
+    """An example for an argument that may be an array of JAX's, without its numbers where JAX is tracing. Floats are
+    examples in 64 bits: the numbers in JAX have the type of its arrays."""
+    if not _of_jax((x,)):
+        return x
+    dtype = np.dtype(float) if x.dtype.kind == "f" else x.dtype
+    return np.ones(x.shape, dtype) if isinstance(x, sys.modules["jax"].core.Tracer) else np.asarray(x, dtype)
 
 
 class SparseDerivative(Displayed):
@@ -239,7 +242,9 @@ class SparseDerivative(Displayed):
         if self._pattern is None:
             self._made_at(cast(Any, jax).tree_util.tree_map(_like, args))
         if self._program is None or not isinstance(self._at, FunctionPoint):
-            raise SpaceError(f"{self.name}: its numbers have no program, so no form in JAX; give NumPy arrays")
+            raise SpaceError(
+                f"{self.name}: its numbers have no program, so no form in JAX; give NumPy arrays, or no examples"
+            )
         from .jax.jax_maps import JaxLeaves
 
         given = self._fitting(self._at.function.given(args, {}))
