@@ -165,6 +165,31 @@ def test_webassembly_runs_in_node(tmp_path):
     np.testing.assert_allclose([float(v) for v in out.split()], g(at), rtol=1e-13)
 
 
+@pytest.mark.skipif(LEVEL != "all", reason="a compiler for other machines")
+@pytest.mark.parametrize("name", CASES)
+def test_c_is_compiled_for_a_microcontroller(name, tmp_path):
+    pytest.importorskip("ziglang")
+    f, args = CASES[name]
+    g = rz.compile(f, *args)
+    for dtype in ("float", "double"):
+        files = g.export("c", tmp_path / dtype, dtype=dtype)
+        (source,) = [p for p in files if p.suffix == ".c" and p.name != "main.c"]
+        command = [sys.executable, "-m", "ziglang", "cc", "-target", "thumb-linux-musleabihf", "-mcpu=cortex_m4"]
+        subprocess.run([*command, *STRICT, "-c", str(source), "-o", str(tmp_path / "a.o")], check=True)
+
+
+def test_names_of_functions_of_c_are_not_used(tmp_path):
+    def floor(exp, tanh):
+        return np.floor(exp) + np.tanh(tanh) + np.exp(exp)
+
+    g = rz.compile(floor, 0.5, 0.25)
+    for dtype in ("float", "double"):
+        g.export("c", tmp_path, dtype=dtype)
+        assert "tgmath" not in "".join([p.read_text() for p in tmp_path.glob("*.c")])
+        if shutil.which("gcc"):
+            np.testing.assert_allclose(printed(tmp_path), g(*example(g)), rtol=1e-6)
+
+
 def test_what_cannot_be_exported_is_said(tmp_path):
     with pytest.raises(TraceError, match="no code yet"):
         rz.compile(np.sin).export("c", tmp_path)

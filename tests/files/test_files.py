@@ -226,6 +226,25 @@ def test_mutated_files_are_refused_or_read():
         import files
     finally:
         sys.path.pop(0)
-    loaded, refused = files.run(150, seed=1)
-    assert refused > 50
-    assert loaded + refused == 150
+    said, _ = files.run(400, seed=1, random=12)
+    assert said["loaded"] > 10
+    assert said["FileError"] > 100
+    assert sum(said.values()) == 400
+
+
+@pytest.mark.parametrize("kind", ["Tensor", "Product", "Plus"])
+def test_files_that_grow_when_they_are_read_are_refused(kind, tmp_path):
+    """Each entry is made of the last one twice: seventy entries stand for 2⁷⁰ parts."""
+
+    def change(content):
+        first = {"k": "Real", "v": []} if kind == "Tensor" else {"k": "Seg", "v": [1]}
+        content["entries"] = [first]
+        for i in range(70):
+            two = [{"r": i}, {"r": i}]
+            content["entries"].append({"k": kind, "v": two if kind == "Tensor" else [{"t": two}]})
+        content["root"] = {"r": 70}
+
+    rz.save(tmp_path / "a.rz", rz.seg(3))
+    with_text(tmp_path / "a.rz", tmp_path / "b.rz", change)
+    with pytest.raises(FileError, match="65,536 parts"):
+        rz.load(tmp_path / "b.rz")

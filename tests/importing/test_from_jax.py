@@ -199,6 +199,26 @@ def test_what_has_no_meaning_here_is_refused_by_name():
         rz.from_jax(3.0)
 
 
+def test_folds_that_begin_elsewhere_and_folds_of_bits():
+    y = x.reshape(2, 2)
+    for f in (
+        lambda y: lax.reduce_window(y, 5.0, lax.add, (2, 2), (1, 1), "SAME"),
+        lambda y: lax.reduce_window(y, 0.7, lax.max, (1, 2), (1, 1), "SAME"),
+        lambda y: lax.reduce(y, 2.0, lax.mul, (1,)),
+        lambda y: lax.reduce(y, 0.7, lax.max, (0,)),
+    ):
+        np.testing.assert_allclose(rz.from_jax(f)(y), f(y), rtol=1e-14)
+    rounded = rz.from_jax(lambda x: lax.reduce_precision(x, 8, 7))
+    np.testing.assert_array_equal(rounded(np.pi * x), lax.reduce_precision(np.pi * x, 8, 7))
+    np.testing.assert_array_equal(rz.jacobian(rounded)(x).to_dense(), np.eye(4))
+    n = np.array([5, 12, 9, 0], np.uint8)
+    for f in (jnp.bitwise_and.reduce, jnp.bitwise_or.reduce, lambda n: lax.top_k(n, 3)[0]):
+        np.testing.assert_array_equal(rz.from_jax(lambda n, f=f: f(n | 8) + 0.0)(n), f(n | 8))
+    pivoted = rz.from_jax(lambda y: jax.scipy.linalg.qr(y, pivoting=True)[1])
+    with pytest.raises(TraceError, match=r"qr .*options"):
+        pivoted(y)
+
+
 def test_the_table_of_primitives_is_up_to_date():
     from pathlib import Path
 

@@ -319,6 +319,9 @@ lax.exp2(x) | 4
 lax.square(x) | 4
 lax.tan(x) | 4
 lax.round(x) + x | 4
+lax.round(x * 0.0 + jnp.array([0.49999999999999994, 0.5, -2.5, 2.0**52 + 1])) + x | 4
+jnp.ravel(x, order='F') * x.reshape(-1) | 3,4
+x.reshape((2, 6), order='F') | 3,4
 lax.rem(x, y) | 4+ 4+
 lax.linalg.triangular_solve(y, x, left_side=True, lower=True) | 3,2 3,3s
 lax.linalg.triangular_solve(y, x, left_side=False, lower=False, transpose_a=True) | 2,3 3,3s

@@ -18,13 +18,17 @@ from .c_program import HELPERS, CProgram, Ref
 
 _WORDS = "auto break case char const continue default do double else enum extern float for goto if inline int long main"
 _WORDS += " register restrict return short signed sizeof static struct switch typedef union unsigned void volatile"
-_WORDS += " while real pattern exp log sin cos"
+_WORDS += " while real pattern main "
+MATH = "acos acosh asin asinh atan atan2 atanh cbrt ceil copysign cos cosh erf erfc exp exp2 expm1 fabs floor fmax fmin"
+MATH += " fmod hypot ldexp lgamma log log10 log1p log2 nearbyint pow remainder rint round sin sinh sqrt tan tanh tgamma"
+MATH += " trunc"
+"""Functions of math.h. Those for float have an f behind."""
 
 
 def identifier(text: str, default: str) -> str:
     """A name that C allows."""
     found = re.sub(r"\W+", "_", text, flags=re.ASCII).strip("_")
-    return found if found and not found[0].isdigit() and found not in _WORDS.split() else default
+    return found if found and not found[0].isdigit() and found not in (_WORDS + MATH).split() else default
 
 
 _SCRIPT = "arguments await bytes catch class debugger delete eval export function import instance instanceof let memory"
@@ -77,11 +81,23 @@ def write_c(path: Any, exported: Any, precision: str) -> list[Path]:
         "#endif",
     ]
     helpers = [HELPERS[h] for h in sorted(c.helpers)]
-    math_names = [f"#include <{h}>" for h in ("tgmath.h" if precision == "float" else "math.h",)]
     unused = [f"    (void){n};" for n in names]
-    body = [f'#include "{name}.h"', "", *math_names, "", *c.tables, *patterns, *c.buffers, "", *helpers, head, "{"]
+    body = [
+        f'#include "{name}.h"',
+        "",
+        "#include <math.h>",
+        "",
+        *c.tables,
+        *patterns,
+        *c.buffers,
+        "",
+        *helpers,
+        head,
+        "{",
+    ]
     source = "\n".join([*body, *unused, *c.lines, "}"]) + "\n"
     if precision == "float":
+        source = re.sub(rf"\b({MATH.replace(' ', '|')})(?=\()", r"\1f", source)
         source = re.sub(r"(?<![\w.])(\d+\.\d*(?:e[-+]?\d+)?|\d+e[-+]?\d+)(?![\w.])", r"\1f", source)
     files = {
         f"{name}.h": "\n".join(header) + "\n",

@@ -15,11 +15,16 @@ from ..ops.op import Op, Reduction
 from ..programs.program import INPUT, Constant, Program, several
 from ..programs.sub_programs import Call, Loop
 from ..relations.base import seal
+from ..relations.index_sets import Set
+from ..runtime.interning import children
+from ..spaces.space import Space
 from .container import FileReader
 from .kinds_of_things import BY_NAME, named, nodes
 
 MOST_DEPTH = 50
 MOST_NUMBERS = 1 << 62
+MOST_PARTS = 1 << 16
+"""A set or a space that is written as `(2×2) + (2×2)` has this many parts at most; shared ones count each time."""
 
 
 def load(path: Any) -> Any:
@@ -62,6 +67,7 @@ class Table:
         self.things: list[Any] = []
         self._arrays: dict[int, Any] = {}
         self._names: dict[int, object] = {}
+        self._parts: dict[Any, int] = {}  # how many parts sets and spaces have when written out
         entries = reader.content.get("entries")
         if not isinstance(entries, list):
             raise FileError("the entries of a file are a list")
@@ -86,7 +92,26 @@ class Table:
             raise FileError(f"{name!r} is nothing that a file of riesz may hold")
         if len(parts) > len(kind.fields):
             raise FileError(f"{name} has {len(kind.fields)} parts; the file has {len(parts)}")
-        return kind(*parts)
+        found = kind(*parts)
+        for part in (found, *[getattr(found, end, None) for end in _ENDS]):
+            if isinstance(part, (Set, Space)):
+                self._sized(part)
+        return found
+
+    def _sized(self, whole: Any) -> None:
+        """Refuse a set or a space that is too large when written out: a short file may share parts many times."""
+        known, waiting = self._parts, [whole]
+        while waiting:
+            this = waiting[-1]
+            inside = children(this) if this not in known else []
+            new = [c for c in inside if c not in known]
+            waiting += new
+            if not new:
+                waiting.pop()
+                known.setdefault(this, 1 + sum([known[c] for c in inside]))
+        what, size = ("set", whole.size) if isinstance(whole, Set) else ("space", whole.dim)
+        if known[whole] > MOST_PARTS or size > MOST_NUMBERS:
+            raise FileError(f"a {what} has more than {MOST_PARTS:,} parts, or more than 2⁶² numbers")
 
     def value(self, x: Any, depth: int = 0) -> Any:
         """A value from JSON."""
@@ -265,4 +290,5 @@ def _fits(op: Any, given: tuple[Any, ...]) -> None:
             raise FileError(f"the body of a loop takes arrays of shapes {have}; got {given}")
 
 
+_ENDS = ("source", "target", "domain", "codomain", "left", "right")
 _PLAIN = {"float": float, "int": int, "bool": bool, "list": list, "dict": dict, "tuple": tuple}

@@ -83,6 +83,7 @@ class JaxprReader:
         self.rules: dict[str, LaxRule] = load()
         self.uses, self.sizes = _counted(jaxpr)
         self._blocks: dict[Any, Any] = {}  # bodies traced once, by jaxpr and types of arguments
+        self.entry_by_entry = False  # a jaxpr of numbers is read at arrays
         self.factored: dict[Any, Any] = {}  # the matrices that packed LU factors belong to
 
     def closed(self, jaxpr: Any, args: Sequence[Any]) -> list[Any]:
@@ -145,7 +146,7 @@ class JaxprReader:
             raise TraceError(f"JAX's primitive {name} ({source_line(e)}) is not taken by rz.from_jax: {REFUSED[name]}")
         keys = any([_is_key(v.aval) for v in (*e.invars, *e.outvars)]) and not sub_jaxprs(e.params)
         if keys and len(e.outvars) == 1:
-            return [_between_whole_numbers(e, args)]
+            return [between_whole_numbers(e, args)]
         if entry is None:
             return [typed(x, v.aval) for x, v in zip(self._unknown(e, args), e.outvars, strict=True)]
         try:
@@ -156,6 +157,13 @@ class JaxprReader:
                 raise TraceError(said.replace(INSIDE, line)) from None
             raise problem if " of JAX's" in said else TraceError(f"{said}; in {name} of JAX's at {line}") from None
         found = list(found) if e.primitive.multiple_results else [found]
+        wrong = [not _is_key(v.aval) and np.shape(x) != v.aval.shape for x, v in zip(found, e.outvars, strict=False)]
+        if len(found) != len(e.outvars) or (any(wrong) and not self.entry_by_entry):
+            due = ", ".join([str(v.aval) for v in e.outvars])
+            raise TraceError(
+                f"JAX's primitive {name} ({source_line(e)}) gives {due}, which the rule of rz.from_jax does not: one "
+                f"of its options ({', '.join(e.params)}) is not known"
+            )
         return [typed(x, v.aval) for x, v in zip(found, e.outvars, strict=True)]
 
     def _unknown(self, e: Any, args: list[Any]) -> list[Any]:
@@ -166,7 +174,7 @@ class JaxprReader:
         results = [v.aval for v in e.outvars]
         still = [*results, *[v.aval for v in e.invars]]
         if all([np.dtype(a.dtype).kind in "iub" for a in still if isinstance(a.dtype, np.dtype)]) and len(results) == 1:
-            return [_between_whole_numbers(e, args)]
+            return [between_whole_numbers(e, args)]
         raise TraceError(
             f"rz.from_jax does not know JAX's primitive {e.primitive.name}, used at {source_line(e)}. Say what it "
             f"is in NumPy code: @rz.jax_rule('{e.primitive.name}') above a function of its arrays and parameters "
@@ -214,7 +222,7 @@ def _is_key(aval: Any) -> bool:
     return not isinstance(aval.dtype, np.dtype)
 
 
-def _between_whole_numbers(e: Any, args: list[Any]) -> Any:
+def between_whole_numbers(e: Any, args: list[Any]) -> Any:
     """A step without a derivative that JAX computes (keys and bits of random numbers, counts of bits)."""
     import jax
 

@@ -59,6 +59,8 @@ TABLE = {
     # tables larger than memory
     "RowTable": "queries.table",
     "Source": "queries.sources",
+    # functions of JAX's
+    "from_jax": "importing.from_jax",
     # loops on small states run as functions of numbers
     "native_rounds": "backends.native.native_loops",
     "native_mapped": "backends.native.native_loops",

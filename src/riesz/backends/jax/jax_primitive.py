@@ -76,12 +76,23 @@ class Citizen:
 
     def bind(self, xs: Sequence[Any], maps: Any = ()) -> list[Any]:
         """The operation on JAX arrays."""
-        return RUN.bind(*xs, *jax.tree.leaves(self.code.arrays()), citizen=self, maps=maps)
+        return RUN.bind(*_alike([*xs, *jax.tree.leaves(self.code.arrays())]), citizen=self, maps=maps)
 
     def __call__(self, *flat: Any) -> list[Any]:
         """The outputs from inputs and held arrays, all flat: what the operation does."""
         arrays = jax.tree.unflatten(jax.tree.structure(self.code.arrays()), flat[self.count :])
         return self.code.presented(self.code.nested(*self.code.taken(flat[: self.count], _stack), *arrays))
+
+
+def _alike(xs: Sequence[Any]) -> list[Any]:
+    """Arrays inside jax.shard_map that vary along the same axes of a mesh: JAX wants that of one operation."""
+    kinds = [getattr(jax.typeof(x), "manual_axis_type", None) for x in xs]
+    axes = [getattr(kind, "varying", frozenset()) for kind in kinds]
+    every = frozenset[Any]().union(*axes)
+    if all([a == every for a in axes]):
+        return list(xs)
+    pairs = zip(xs, axes, strict=True)
+    return [x if a == every else jax.lax.pcast(x, tuple(every - a), to="varying") for x, a in pairs]
 
 
 def _stack(xs: Sequence[Any]) -> Any:
@@ -108,8 +119,11 @@ def _run(*flat: Any, citizen: Citizen, maps: Any) -> list[Any]:
 
 def _shapes(*flat: Any, citizen: Citizen, maps: Any) -> list[Any]:
     lead = tuple([size for _, size in reversed(maps)])
-    p = citizen.program
-    return [ShapedArray((*lead, *p.shapes[s]), np.dtype(k)) for s, k in zip(p.outputs, citizen.code.kinds, strict=True)]
+    p, where = citizen.program, {}
+    if flat and getattr(axes := getattr(flat[0], "manual_axis_type", None), "varying", None):
+        where = {"sharding": flat[0].sharding.update(spec=jax.sharding.PartitionSpec()), "manual_axis_type": axes}
+    kinds = zip(p.outputs, citizen.code.kinds, strict=True)
+    return [ShapedArray((*lead, *p.shapes[s]), np.dtype(k), **where) for s, k in kinds]
 
 
 def _tangent(primals: Any, tangents: Any, *, citizen: Citizen, maps: Any) -> Any:

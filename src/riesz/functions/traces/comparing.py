@@ -148,6 +148,11 @@ def unlike_plain(problem: Exception, function: Callable[..., Any], given: Given,
     """The error to raise where a function that was traced raised `problem`: a sentence where plain Python gives a
     result."""
     code = _code(function)
+    if asks_jax(problem):
+        return TraceError(
+            f"{name} calls JAX, which does not take the arrays of a trace: write rz.from_jax({name}), or, for one call "
+            "inside NumPy code, rz.from_jax(that function)"
+        )
     if (
         isinstance(problem, RieszError)
         or code is None
@@ -168,6 +173,25 @@ def unlike_plain(problem: Exception, function: Callable[..., Any], given: Given,
         "riesz does not know what it computes. Write np.ndim(x) for such questions, or give the part to "
         "rz.custom_derivative"
     )
+
+
+def asks_jax(problem: BaseException | None) -> bool:
+    """Whether it was JAX that was given a traced array and refused it."""
+    while problem is not None:
+        said = str(problem).lower() if isinstance(problem, TypeError) else ""
+        if "valid jax type" in said or ("traced" in said and _inside_jax(problem)):
+            return True
+        problem = problem.__cause__ or problem.__context__
+    return False
+
+
+def _inside_jax(problem: BaseException) -> bool:
+    place = problem.__traceback__
+    while place is not None:
+        if str(place.tb_frame.f_globals.get("__name__", "")).startswith("jax."):
+            return True
+        place = place.tb_next
+    return False
 
 
 def _known(x: Any, a: Aval) -> Any:

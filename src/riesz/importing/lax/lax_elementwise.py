@@ -51,9 +51,27 @@ def kind_of(e: Any) -> str:
     return np.dtype(e.outvars[0].aval.dtype).kind
 
 
-@lax("the array itself", "copy", "copy_p", "optimization_barrier", "reduce_precision", "pvary", "sharding_constraint")
+@lax("the array itself", "copy", "copy_p", "optimization_barrier", "pvary", "sharding_constraint")
 def _same(reader: Any, e: Any, *xs: Any, **named: Any) -> Any:
     return list(xs) if e.primitive.multiple_results else xs[0]
+
+
+@lax("rounded to fewer bits; the derivative is that of the array itself", "reduce_precision")
+def _reduce_precision(reader: Any, e: Any, x: Any) -> Any:
+    bits = np.finfo(x.dtype)
+    if e.params["exponent_bits"] >= bits.nexp and e.params["mantissa_bits"] >= bits.nmant:
+        return x
+    named = {k: e.params[k] for k in ("exponent_bits", "mantissa_bits")}
+    return x + unmoving(less_precise, x.dtype, x, **named)
+
+
+def less_precise(x: Any, exponent_bits: int, mantissa_bits: int) -> Any:
+    """How much numbers change when they are rounded to fewer bits."""
+    import jax
+
+    x = np.asarray(x)
+    with jax.enable_x64(True):
+        return np.asarray(jax.lax.reduce_precision(x, exponent_bits, mantissa_bits)) - x
 
 
 @lax("`1 / np.sqrt`", "rsqrt")
@@ -86,7 +104,10 @@ def _convert(reader: Any, e: Any, x: Any) -> Any:
 
 @lax("`np.round`, half to even or away from zero", "round")
 def _round(reader: Any, e: Any, x: Any) -> Any:
-    return np.round(x) if int(e.params["rounding_method"]) == 1 else np.trunc(x + np.copysign(0.5, x))
+    if int(e.params["rounding_method"]) == 1:
+        return np.round(x)
+    whole = np.trunc(x)
+    return whole + np.where(np.abs(x - whole) >= 0.5, np.sign(x), np.zeros((), x.dtype))
 
 
 @lax("logical or bitwise", "and", "or", "xor", "not")

@@ -175,18 +175,22 @@ def _scatter(reader: Any, e: Any, x: Any, indices: Any, u: Any) -> Any:
         w = w._replace(starts=w.starts | {k: np.zeros(w.positions, np.intp) for k in w.whole if sizes[k] < shape[k]})
     into, code = _INTO.get(e.primitive.name), e.params.get("update_jaxpr")
     if into is None and code is not None:
-        into = WindowUpdate(lambda a, b: reader.read(code, e.params["update_consts"], [a, b])[0])
+        into = WindowUpdate(reader, code, e.params["update_consts"])
     return written(into, x, u, w)
 
 
 class WindowUpdate:
     """What `x.at[i].apply(f)` writes, in the form of a ufunc. Places are not written to twice."""
 
-    def __init__(self, function: Any) -> None:
-        self.function = function
+    def __init__(self, reader: Any, code: Any, consts: Any) -> None:
+        self.reader, self.code, self.consts = reader, code, consts
 
     def __call__(self, a: Any, b: Any) -> Any:
-        return self.function(a, b)
+        outer, self.reader.entry_by_entry = self.reader.entry_by_entry, True
+        try:
+            return self.reader.read(self.code, self.consts, [a, b])[0]
+        finally:
+            self.reader.entry_by_entry = outer
 
     def at(self, y: Any, index: Any, u: Any) -> None:
         """y[index] = f(y[index], u)"""

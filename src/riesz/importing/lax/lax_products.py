@@ -120,25 +120,49 @@ def _neutral(which: str, dtype: Any) -> Any:
     return np.asarray(ends[which == "most"], dtype)
 
 
+def begun(name: str, x: Any, start: Any, neutral: Any) -> Any:
+    """A fold that does not begin at its neutral element."""
+    if not is_traced(start) and np.array_equal(start, neutral):
+        return x
+    return {"add": np.add, "max": np.maximum, "min": np.minimum, "mul": np.multiply}[name](x, start)
+
+
+@lax("`np.sum`, `np.prod`, `np.max`, `np.min` from a first value on", "reduce")
+def _reduce(reader: Any, e: Any, x: Any, *start: Any) -> Any:
+    name = _fold_of(e.params["jaxpr"])
+    if name not in _FOLDS or len(start) != 1:
+        raise refuse("lax.reduce is known for sums, products, the largest and the smallest")
+    fold, which = _FOLDS[name]
+    return [begun(name, fold(x, axis=tuple(e.params["dimensions"])), start[0], _neutral(which, x.dtype))]
+
+
+def _fold_of(jaxpr: Any) -> str:
+    """The primitive that a function of two numbers is; empty for others."""
+    inner = getattr(jaxpr, "jaxpr", jaxpr)
+    plain = len(inner.eqns) == 1 and set(inner.eqns[0].invars) == set(inner.invars)
+    return inner.eqns[0].primitive.name if plain and inner.outvars == inner.eqns[0].outvars else ""
+
+
 @lax("windows, and `np.sum`, `np.max`, `np.min` over them", "reduce_window_sum", "reduce_window_max")
 @lax("windows, and `np.sum`, `np.max`, `np.min` over them", "reduce_window_min", "reduce_window")
 def _reduce_window(reader: Any, e: Any, x: Any, *start: Any) -> Any:
     p, name = e.params, e.primitive.name
     if name == "reduce_window":
-        eqns = getattr(p["jaxpr"], "jaxpr", p["jaxpr"]).eqns
-        name = eqns[0].primitive.name if len(eqns) == 1 else ""
+        name = _fold_of(p["jaxpr"])
         if name not in _FOLDS or len(start) != 1:
             raise refuse("lax.reduce_window is known for sums, products, the largest and the smallest of a window")
     fold, which = _FOLDS[name]
     dilated = p.get("base_dilation") or (1,) * x.ndim
     config = [(low, high, d - 1) for (low, high), d in zip(p["padding"], dilated, strict=True)]
-    fill = start[0] if start and not is_traced(start[0]) else _neutral(which, x.dtype)
-    x = padded(x, fill, config)
+    neutral = _neutral(which, x.dtype)
+    x = padded(x, neutral, config)
     dilations = p.get("window_dilation") or (1,) * x.ndim
     for axis, k in enumerate(p["window_dimensions"]):
         if k > 1 or p["window_strides"][axis] > 1:
             x = opened(x, [axis], [k], [p["window_strides"][axis]], [dilations[axis]])
             x = fold(x, axis=-1)
+    if start:
+        x = begun(name, x, start[0], neutral)
     return [x] if e.primitive.multiple_results else x
 
 

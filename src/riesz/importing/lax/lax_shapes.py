@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from ..jaxpr_reading import between_whole_numbers
 from .lax_elementwise import kind_of
 from .lax_registry import beside, is_traced, lax
 
@@ -21,7 +22,9 @@ def along(ndim: int, axis: int, what: Any) -> tuple[Any, ...]:
 
 @lax("`np.reshape`", "reshape", "squeeze", "expand_dims")
 def _reshape(reader: Any, e: Any, x: Any, *rest: Any) -> Any:
-    return np.reshape(x, e.outvars[0].aval.shape)
+    order = e.params.get("dimensions")
+    order = order if e.primitive.name == "reshape" else None  # the order in which axes are read
+    return np.reshape(x if order is None else np.transpose(x, order), e.outvars[0].aval.shape)
 
 
 @lax("`np.transpose`", "transpose")
@@ -120,6 +123,8 @@ _REDUCTIONS: dict[str, Any] = {
 
 @lax("`np.sum`, `np.max`, `np.min`, `np.prod`, `np.all`, `np.any`", *_REDUCTIONS)
 def _reduce(reader: Any, e: Any, x: Any) -> Any:
+    if e.primitive.name in ("reduce_and", "reduce_or") and kind_of(e) != "b":  # of bits
+        return between_whole_numbers(e, [x])
     axes = tuple(e.params["axes"])
     whole = len(axes) == x.ndim
     return _REDUCTIONS[e.primitive.name](x, axis=None if whole else axes) if axes else x
@@ -127,6 +132,8 @@ def _reduce(reader: Any, e: Any, x: Any) -> Any:
 
 @lax("`np.logical_xor.reduce`", "reduce_xor")
 def _reduce_xor(reader: Any, e: Any, x: Any) -> Any:
+    if kind_of(e) != "b":
+        return between_whole_numbers(e, [x])
     return np.equal(np.sum(x.astype(np.int64), axis=tuple(e.params["axes"])) % 2, 1)
 
 
@@ -163,6 +170,6 @@ def _sort(reader: Any, e: Any, *xs: Any) -> Any:
 def _top_k(reader: Any, e: Any, x: Any) -> Any:
     p = e.params
     k, axis = p["k"], p.get("axis", p.get("operand_axis", p.get("reduction_dimension", -1))) % x.ndim
-    keys = -x if kind_of(e) in "f" and p.get("is_max_k", True) else x if not p.get("is_max_k", True) else -x
+    keys = x if not p.get("is_max_k", True) else -x if kind_of(e) == "f" else np.invert(x)
     order = np.argsort(keys, axis=axis, kind="stable")[along(x.ndim, axis, slice(0, k))]
     return [np.take_along_axis(x, order, axis=axis), order]
