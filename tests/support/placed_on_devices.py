@@ -157,6 +157,14 @@ def maps():
         moved(lambda v: J.gram()(v), jnp.asarray(v)) == moved(lambda v: H(v), jnp.asarray(v)) == {"all-reduce": 8 * d}
     )
 
+    normal, b = J.gram(), one.T(u)
+    wanted = np.linalg.solve(one.gram().to_dense(), b)
+    close((normal.solve(b, method="cg"), J.solve(u, method="lsmr"), normal.solve(b)), (wanted,) * 3)
+    close(jax.jit(lambda b: normal.solve(b, method="cg"))(b), wanted)
+    assert moved(lambda b: normal.solve(b, method="cg"), jnp.asarray(b)) == {"all-reduce": 8 * d}  # in one iteration
+    close(J.to_jax()(w), one(w))
+    assert spec(J.to_jax()(w)) == ("d",)
+
     def energy(x):
         return np.sum(np.sin(x) ** 2)
 

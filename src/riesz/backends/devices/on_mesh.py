@@ -18,9 +18,10 @@ import numpy as np
 from jax.core import Tracer
 from jax.sharding import AxisType, NamedSharding, PartitionSpec
 
-from ...errors import VectorError
+from ...errors import SolveError, VectorError
 from ...programs.program import Program
 from ...relations.jax.mesh_plan import _pulled, _pushed, _summed
+from ...runtime import tuning
 from ..jax.jax_backend import InJax
 from ..jax.jax_maps import JaxLeaves
 from ..jax.jax_ops import LINES, JaxSteps, JaxValue
@@ -149,10 +150,50 @@ class PlacedLeaves(JaxLeaves):
         place = [NamedSharding(mesh, spec_in_jax(self.spec(x))) for x in xs]
         return [x if isinstance(x, Tracer) else jax.device_put(x, p) for x, p in zip(xs, place, strict=True)]
 
+    def inverted(self, L: Any, right: Any, method: str, options: dict[str, Any]) -> Any:
+        """L⁻¹ of flat coordinates, by conjugate gradients where these are asked for ("lsmr": on LᵀL x = Lᵀb) or no
+        matrix of that size is made; each iteration applies L where the numbers are."""
+        large = min(L.shape) > tuning.DENSE_UNKNOWNS and L.structure.kind not in ("diagonal", "identity")
+        iterated = method in ("cg", "lsmr") or (method == "auto" and large)
+        if not iterated or np.ndim(right) != 1:
+            return super().inverted(L, right, method, options)
+        known = {"tolerance": 1e-10, "max_iterations": 10 * L.shape[1]}
+        if wrong := set(options) - set(known):
+            raise SolveError(f"method={method!r} on a mesh has the options {', '.join(known)}; got {', '.join(wrong)}")
+        square = L.shape[0] == L.shape[1] and method != "lsmr" and (method == "cg" or "definite" in L.facts)
+        A, b = (L, jnp.asarray(right)) if square else (L.T @ L, L.T.matvec(right))
+        return conjugate_gradients(A.matvec, b, **{**known, **options})
+
     def found(self, citizen: Citizen, xs: Sequence[Any], dtype: Any) -> list[Any]:
         placed = citizen.on(self.place._replace(specs=tuple([self.spec(x) for x in xs])))
         allowed(self.name, [dtype], placed)
         return placed.at(self.there(xs))
+
+
+def conjugate_gradients(apply: Any, b: Any, tolerance: float, max_iterations: int) -> Any:
+    """The x with A x = b for a positive definite A, to a residual of `tolerance`·‖b‖; where it is not reached an error,
+    inside `jax.jit` nan."""
+    least = tolerance**2 * jnp.sum(b * b)
+
+    def goes_on(state: Any) -> Any:
+        _, _, _, rr, k = state
+        return (rr > least) & (k < max_iterations)
+
+    def step(state: Any) -> Any:
+        x, r, p, rr, k = state
+        Ap = apply(p)
+        a = rr / jnp.sum(p * Ap)
+        x, r = x + a * p, r - a * Ap
+        new = jnp.sum(r * r)
+        return x, r, r + (new / rr) * p, new, k + 1
+
+    x, _, _, rr, k = jax.lax.while_loop(goes_on, step, (jnp.zeros_like(b), b, b, jnp.sum(b * b), 0))
+    if isinstance(rr, Tracer):
+        return jnp.where(rr <= least, x, jnp.nan)
+    if not rr <= least:
+        more = f"the residual is {float(jnp.sqrt(rr)):.1e}; is the map positive definite? max_iterations= allows more"
+        raise SolveError(f"conjugate gradients are not there after {int(k)} iterations: {more}")
+    return x
 
 
 # -- steps -------------------------------------------------------------------------------------------------------------
