@@ -102,12 +102,25 @@ class Exchange(Op):
         return plan.lists, plan.owner == "target"
 
     @cached_property
+    def gathers(self) -> bool:
+        """Whether each target has one source at most, and devices look it up: a slice, a shift, a gather."""
+        groups = self.relation.groups
+        alone = groups.times is None and int(np.diff(groups.offsets).max(initial=0)) <= 1
+        return alone and self.how != "sources" and (self.how == "targets" or self.lists[1])
+
+    @cached_property
     def arrays(self) -> Any:
-        """The lists, or the pairs of each device, a row of each array for a device."""
+        """The lists, or the pairs of each device, a row of each array for a device. Of a gather: rows to send, and
+        where each target finds its row, among those of the block and then those that came."""
         if self.how != "exchange":
-            return _own_pairs(self.relation, self.how, self.count)
+            pairs = _own_pairs(self.relation, self.how, self.count)
+            size = _flat_block(self.relation.target, self.count)
+            return _looked_up([(pairs, 0)], size, self.relation.source.size) if self.gathers else pairs
         lists, _ = self.lists
-        return lists.send, *lists[-5:]
+        if not self.gathers:
+            return lists.send, *lists[-5:]
+        found = [(lists.here, 0), (lists.away, lists.sources)]
+        return lists.send, _looked_up(found, lists.targets, lists.sources + lists.room)
 
     @property
     def room(self) -> int:
@@ -139,6 +152,15 @@ def _own_pairs(relation: Relation, how: str, count: int) -> tuple[Any, Any, Any]
         return _sums(target // size, source, target % size, groups.times, count, sources, size)
     size = _flat_block(relation.source, count)
     return _sums(source // size, source % size, target, groups.times, count, size, targets)
+
+
+def _looked_up(found: Any, size: int, none: int) -> Any:
+    """Where each target of a device finds its row; `none`: nowhere."""
+    index = np.full((len(found[0][0].at), size + 1), none, dtype=np.int32)
+    for sums, first in found:
+        device, column = np.nonzero(sums.at < size)
+        index[device, sums.at[device, column]] = first + sums.rows[device, column]
+    return index[:, :size]
 
 
 def _flat_block(box: Any, count: int) -> int:

@@ -20,6 +20,7 @@ from jax.sharding import AxisType, NamedSharding, PartitionSpec
 
 from ...errors import SolveError, VectorError
 from ...programs.program import Program
+from ...relations.jax.mesh_plan import _exchanged as _travelled
 from ...relations.jax.mesh_plan import _pulled, _pushed, _summed
 from ...runtime import tuning
 from ..jax.jax_backend import InJax
@@ -252,12 +253,22 @@ def _back(op: Exchange, y: Any, shape: Any, front: Any, back: Any) -> Any:
     return jnp.moveaxis(wide, 0, 1).reshape(shape)
 
 
+def _at(rows: Any, index: Any) -> Any:
+    """Rows at positions, zeros behind the last."""
+    return rows.at[index].get(mode="fill", fill_value=0)
+
+
 def exchanged(op: Exchange, x: Any, arrays: Any) -> Any:
     """red_R of blocks to blocks."""
     (lists, pulled), shape = op.lists, op.result((x.shape,))
     rows, front, back = _rows(op, x)
     along: Any = op.names
-    y = (_pulled if pulled else _pushed)(lists, along, rows, arrays)
+    if op.gathers:
+        send, index = arrays[0][0], arrays[1][0]
+        came = _travelled(lists, along, _at(rows, send), 1)
+        y = _at(jnp.concatenate([rows, came]) if len(came) else rows, index)
+    else:
+        y = (_pulled if pulled else _pushed)(lists, along, rows, arrays)
     return _back(op, y, shape, front, back)
 
 
@@ -265,5 +276,7 @@ def reduced(op: Exchange, x: Any, pairs: Any) -> Any:
     """red_R of what a device has to what it needs, or to its part of a sum."""
     shape = op.result((x.shape,))
     rows, front, back = _rows(op, x)
+    if op.gathers:
+        return _back(op, _at(rows, pairs[0]), shape, front, back)
     size = math.prod(shape[op.axis : len(shape) - len(back)])
     return _back(op, _summed(rows, jax.tree.map(lambda a: a[0], pairs), size), shape, front, back)
