@@ -114,8 +114,9 @@ class Exchange(Op):
         where each target finds its row, among those of the block and then those that came."""
         if self.how != "exchange":
             pairs = _own_pairs(self.relation, self.how, self.count)
-            size = _flat_block(self.relation.target, self.count)
-            return _looked_up([(pairs, 0)], size, self.relation.source.size) if self.gathers else pairs
+            if not self.gathers:
+                return pairs
+            return _looked_up([(pairs, 0)], _flat_block(self.relation.target, self.count), self.relation.source.size)
         lists, _ = self.lists
         if not self.gathers:
             return lists.send, *lists[-5:]
