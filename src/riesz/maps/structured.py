@@ -424,7 +424,7 @@ class Structured(Shown):
         if self.leaves is not None and self.leaves.arrays is not np:
             return self.matvec
         if self.leaves is not None:
-            raise self._numbers_for("L.to_jax()")
+            raise cast(Any, self)._numbers_for("L.to_jax()")
         from .bridges import jax_function
 
         return jax_function(cast(Any, self))
