@@ -68,7 +68,8 @@ CYCLES = (
     {"affine", "block_rules", "derive", "reverse"},  # programs inside programs
     {"classes", "mistakes", "traced"},  # what a traced array says it is
     {"jax_lines", "jax_ops"},
-    {"entry", "torch_functions"},
+    {"entry", "placed_function", "torch_functions"},
+    {"jax_maps", "jax_primitive", "on_mesh"},  # code on one device, and on a mesh
 )
 """Files that import each other, from inside functions: no others may."""
 

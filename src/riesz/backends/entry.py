@@ -19,6 +19,7 @@ from collections import OrderedDict
 from collections.abc import Callable
 from contextlib import nullcontext
 from importlib import import_module
+from importlib.util import find_spec
 from types import MethodType
 from typing import TYPE_CHECKING, Any, cast
 
@@ -47,6 +48,7 @@ from .python.unrolled import FLOAT
 from .unpacking import opens, unpacked
 
 if TYPE_CHECKING:
+    from .devices.placement_reports import PlacementPlan
     from .profile import Profile
 
 BACKENDS = {name: f"{name}.{name}_backend" for name in ("python", "native", "numba", "numpy", "jax")}
@@ -216,6 +218,14 @@ class Compiled(Remade, Displayed):
         """
         return self.code.cost
 
+    def plan(self, devices: int) -> PlacementPlan:
+        """Placements on so many devices compared, by what each device computes, gets from others and holds; the
+        cheapest comes first. `plan.place` and `plan.axes` are what to give to `rz.compile` and `jax.make_mesh`; no
+        device is needed for that."""
+        from .devices.placement_reports import compared
+
+        return compared(self.name, self.code.record, devices)
+
     def to_torch(self) -> Callable[..., Any]:
         """The same function on PyTorch tensors (on the CPU, whose memory is shared), differentiable there any number of
         times: its backward pass is the adjoint, compiled. torch.compile runs it as it is, between what it compiles;
@@ -327,12 +337,17 @@ def _in_jax(given: Given) -> bool:
     return array is not None and any([isinstance(x, array) for x in given.arrays])
 
 
-def compile(f: Any, *spaces_or_arguments: Any, backend: str = "auto") -> Compiled:
+def compile(f: Any, *spaces_or_arguments: Any, backend: str = "auto", mesh: Any = None, place: Any = None) -> Compiled:
     """A function as generated code: f is a Python function, a combinator, or what grad, value_and_grad, … give.
 
     Code is written at once for the kind of arguments given, as spaces or as examples, and for other kinds when they
     turn up. `g.source` is the code, `g.explain()` says what was chosen and why. What f closes over is taken as it is
     when code is written; what changes belongs in the arguments.
+
+    On many devices: `mesh` is a mesh of JAX devices, `place` says which axes of it cut which index set,
+    `{rz.seg(8000): "data"}`, or the axes of an argument, `{1: ("data", None)}`. All that follows from it is derived:
+    `g.explain()` lists where each step is computed and what travels, `g.cost` adds that up, `g.plan(devices=8)`
+    compares placements.
 
     >>> import riesz as rz
     >>> g = rz.compile(rz.grad(lambda x, y: x * y + y**2), 1.0, 2.0)
@@ -345,12 +360,30 @@ def compile(f: Any, *spaces_or_arguments: Any, backend: str = "auto") -> Compile
     if not callable(f):
         what = "a Python function, a combinator, or what rz.grad(f) gives"
         raise SpaceError(f"compile takes a function: {what}; got {f!r}")
-    kind = CompiledMaps if getattr(f, "gives_maps", False) else Compiled
-    g = kind(f.function if isinstance(f, Compiled) else as_function(f), backend)
+    function = f.function if isinstance(f, Compiled) else as_function(f)
+    maps = bool(getattr(f, "gives_maps", False))
+    if mesh is not None or place is not None:
+        g = _on_devices(function, maps, backend, mesh, place)
+    else:
+        g = (CompiledMaps if maps else Compiled)(function, backend)
     if spaces_or_arguments:
         args = tuple([stand_in(s) if isinstance(s, Space) else s for s in spaces_or_arguments])
         g.start(g.function.given(args, {}))
     return g
+
+
+def _on_devices(function: TracedFunction, maps: bool, backend: str, mesh: Any, place: Any) -> Compiled:
+    """A function on the devices of a mesh."""
+    if mesh is None or place is None:
+        what = "mesh, as in jax.make_mesh((8,), ('data',))" if mesh is None else "place, as in {rz.seg(1000): 'data'}"
+        raise SpaceError(f"a function on many devices needs {what}")
+    if backend not in ("auto", "jax"):
+        raise SpaceError(f"a function on many devices is compiled by backend='jax'; got {backend!r}")
+    if find_spec("jax") is None:
+        raise SpaceError("a function on many devices needs JAX, which is not installed: pip install 'riesz[jax]'")
+    from .devices.placed_function import PlacedFunction, PlacedMaps
+
+    return (PlacedMaps if maps else PlacedFunction)(function, mesh, place)
 
 
 def _on_numbers(record: Record, asked: str, names: list[str]) -> tuple[Code | Program, str]:

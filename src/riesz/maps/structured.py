@@ -441,10 +441,13 @@ class Structured(Shown):
         operations = {"matvec": self.matvec, "rmatvec": turned.matvec, "matmat": self.matmat, "rmatmat": turned.matmat}
         return cast(Any, linalg).LinearOperator(self.shape, dtype=self.dtype, **operations)
 
-    @of_numbers
     def to_jax(self) -> Callable[[Any], Any]:
         """L as a function of a flat JAX array, for jit and grad: a product with its matrix, sparse or dense; call-backs
-        where that would be huge."""
+        where that would be huge. A map at JAX arrays is such a function itself, and what is on a mesh stays there."""
+        if self.leaves is not None and self.leaves.arrays is not np:
+            return self.matvec
+        if self.leaves is not None:
+            raise cast(Any, self)._numbers_for("L.to_jax()")
         from .bridges import jax_function
 
         return jax_function(cast(Any, self))

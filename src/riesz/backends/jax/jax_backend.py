@@ -74,6 +74,7 @@ class InJax:
         self.source = "\n".join(inside(head, body))
         self.plain = defined(self.source, name, shared.names)
         self._held = list(shared.arrays.values())
+        self._cut = [shared.cut.get(name, ()) for name in shared.arrays]
         self._arrays: dict[bool, list[Any]] = {}
         strong = [a for name, a in shared.arrays.items() if name not in shared.weak]
         self.wide = any([isinstance(a, np.ndarray) and a.dtype == np.float64 for a in strong])

@@ -28,17 +28,19 @@ from ...tracing.trace import forgive, refused
 from .jax_primitive import Citizen, allowed
 
 
-def mapped_in(known: OrderedDict[Any, Any], function: TracedFunction, given: Given) -> LinearMap:
-    """The linear map at arguments of which some may be JAX arrays."""
+def mapped_in(
+    known: OrderedDict[Any, Any], function: TracedFunction, given: Given, leaves: JaxLeaves | None = None
+) -> LinearMap:
+    """The linear map at arguments of which some may be JAX arrays; `leaves`: those on a mesh."""
     if given.key not in known:
-        leaves = zip(given.arrays, given.avals, strict=True)
-        point = [np.ones(a.shape, a.dtype) if isinstance(x, jax.core.Tracer) else np.asarray(x) for x, a in leaves]
+        each = zip(given.arrays, given.avals, strict=True)
+        point = [np.ones(a.shape, a.dtype) if isinstance(x, jax.core.Tracer) else np.asarray(x) for x, a in each]
         args, kwargs = given.rebuilt([x if x.shape else x[()] for x in point])
         found = function.function(*args, **kwargs)
         if not isinstance(found, LinearMap):
             how = "leave has_aux out, or give NumPy arrays to rz.jacobian itself"
             raise SpaceError(f"{function.name} with has_aux=True has no form in JAX; {how}")
-        known[given.key] = found, _program(found, function.name, len(point)), JaxLeaves(function.name)
+        known[given.key] = found, _program(found, function.name, len(point)), leaves or JaxLeaves(function.name)
         if len(known) > tuning.TRACES_KEPT:
             known.popitem(last=False)
     like, program, leaves = known[given.key]
@@ -84,7 +86,10 @@ class JaxLeaves(Leaves):
         if (kinds, dtype) not in known:
             fixed = len(point) if vector else None
             known[kinds, dtype] = Citizen(program, kinds, [dtype] * len(program.outputs), self.name, fixed)
-        citizen: Citizen = known[kinds, dtype]
+        return self.found(known[kinds, dtype], xs, dtype)
+
+    def found(self, citizen: Citizen, xs: Sequence[Any], dtype: Any) -> list[Any]:
+        """What a program of point and vector gives."""
         if not any([isinstance(x, jax.Array) for x in xs]):
             return citizen.code.run(*xs)
         allowed(self.name, [dtype], citizen)

@@ -59,6 +59,7 @@ class Shared:
         self.arrays: dict[str, Any] = {}
         self.packs: dict[str, tuple[int, ...]] = {}  # stacks of inputs, made outside: XLA takes long for many of them
         self.weak: set[str] = set()  # arrays of Python's numbers: of any type
+        self.cut: dict[str, tuple[str, ...]] = {}  # arrays with a row for each device along axes of a mesh
         self.called: list[str] = []
         self.count = 0
         self._held: dict[int, tuple[str, Any]] = {}

@@ -18,6 +18,7 @@ import numpy as np
 from jax.core import ShapedArray, Tracer
 from jax.extend.core import Primitive
 from jax.interpreters import ad, batching, mlir
+from jax.sharding import AxisType
 
 from ...calculus.derive import derive_program, transpose_linear
 from ...calculus.loop_splitting import apart
@@ -41,15 +42,36 @@ class Citizen:
     """A program inside JAX, linear in its inputs from `fixed` on (None: in none); with what was derived from it."""
 
     def __init__(
-        self, program: Any, given: Sequence[Any], kinds: Sequence[Any], title: str, fixed: int | None = None
+        self,
+        program: Any,
+        given: Sequence[Any],
+        kinds: Sequence[Any],
+        title: str,
+        fixed: int | None = None,
+        place: Any = None,
     ) -> None:
-        self.program, self.fixed, self.title = program, fixed, title
+        self.program, self.fixed, self.title, self.place = program, fixed, title, place
         try:
-            self.code = InJax(folded(ready(apart(program))), given, kinds, title)
+            self.code = self._code(folded(ready(apart(program))), given, kinds)
         except NoJaxCode as problem:
             raise VectorError(f"{title} has no JAX code: {problem}; give it NumPy arrays") from None
         self.count = len(given)
         self._derived: dict[Any, Citizen] = {}
+
+    def _code(self, program: Any, given: Sequence[Any], kinds: Sequence[Any]) -> Any:
+        if self.place is None:
+            return InJax(program, given, kinds, self.title)
+        from ..devices.on_mesh import OnMesh
+
+        return OnMesh(program, given, kinds, self.title, self.place)
+
+    def on(self, place: Any) -> Citizen:
+        """The same on the devices of a mesh."""
+        key = place.mesh, place.specs
+        if key not in self._derived:
+            given, kinds = self.code.given, self.code.kinds
+            self._derived[key] = Citizen(self.program, given, kinds, self.title, self.fixed, place)
+        return self._derived[key]
 
     def differential(self, moving: tuple[bool, ...]) -> Citizen:
         """(x, dx) ↦ dy, for the inputs that move."""
@@ -57,7 +79,8 @@ class Citizen:
             given, kinds = self.code.given, self.code.kinds
             program = derive_program(self.program, moving).derivative
             more = [k for k, m in zip(given, moving, strict=True) if m]
-            self._derived[moving] = Citizen(program, [*given, *more], kinds, f"{self.title}'", self.count)
+            place = self.place and self.place.moving(moving)
+            self._derived[moving] = Citizen(program, [*given, *more], kinds, f"{self.title}'", self.count, place)
         return self._derived[moving]
 
     def transposed(self) -> Citizen:
@@ -65,17 +88,22 @@ class Citizen:
         if "T" not in self._derived:
             given, kinds, fixed = self.code.given, self.code.kinds, self.fixed
             program = transpose_linear(self.program, fixed)
-            self._derived["T"] = Citizen(program, [*given[:fixed], *kinds], given[fixed:], f"{self.title}*", fixed)
+            place = self.place and self.place.turned(fixed, self.code.ends)
+            every = [*given[:fixed], *kinds]
+            self._derived["T"] = Citizen(program, every, given[fixed:], f"{self.title}*", fixed, place)
         return self._derived["T"]
 
     def at(self, xs: Sequence[Any]) -> list[Any]:
         """The outputs at JAX arrays and numbers; an operation of JAX's own only where JAX is looking."""
+        if self.place is None and (place := explicit_place(xs)) is not None:
+            return self.on(place).at(xs)
         if any([isinstance(x, Tracer) for x in xs]):
             return self.bind([jnp.asarray(x) for x in xs])
         return self.code.presented(self.code.function(*self.code.taken(xs, _stack), *self.code.arrays()))
 
     def bind(self, xs: Sequence[Any], maps: Any = ()) -> list[Any]:
         """The operation on JAX arrays."""
+        xs = xs if self.place is None else self.code.given_places(xs, len(maps))
         return RUN.bind(*_alike([*xs, *jax.tree.leaves(self.code.arrays())]), citizen=self, maps=maps)
 
     def __call__(self, *flat: Any) -> list[Any]:
@@ -119,11 +147,14 @@ def _run(*flat: Any, citizen: Citizen, maps: Any) -> list[Any]:
 
 def _shapes(*flat: Any, citizen: Citizen, maps: Any) -> list[Any]:
     lead = tuple([size for _, size in reversed(maps)])
-    p, where = citizen.program, {}
-    if flat and getattr(axes := getattr(flat[0], "manual_axis_type", None), "varying", None):
+    p, more = citizen.program, [{}] * len(citizen.program.outputs)
+    if citizen.place is not None:
+        more = [{"sharding": s} for s in citizen.code.shardings(len(lead))]
+    elif flat and getattr(axes := getattr(flat[0], "manual_axis_type", None), "varying", None):
         where = {"sharding": flat[0].sharding.update(spec=jax.sharding.PartitionSpec()), "manual_axis_type": axes}
-    kinds = zip(p.outputs, citizen.code.kinds, strict=True)
-    return [ShapedArray((*lead, *p.shapes[s]), np.dtype(k), **where) for s, k in kinds]
+        more = [where] * len(more)
+    each = zip(p.outputs, citizen.code.kinds, more, strict=True)
+    return [ShapedArray((*lead, *p.shapes[s]), np.dtype(k), **known) for s, k, known in each]
 
 
 def _tangent(primals: Any, tangents: Any, *, citizen: Citizen, maps: Any) -> Any:
@@ -174,8 +205,27 @@ mlir.register_lowering(RUN, mlir.lower_fun(_run, multiple_results=True))
 # -- calls -------------------------------------------------------------------------------------------------------------
 
 
+def explicit_place(xs: Sequence[Any]) -> Any:
+    """Where arrays are whose types say it (explicit axes of a mesh); None where none says anything."""
+    kinds = [getattr(getattr(x, "aval", None), "sharding", None) for x in xs]
+    if not any([k is not None and AxisType.Explicit in k.mesh.axis_types and any(k.spec) for k in kinds]):
+        return None
+    from ..devices.on_mesh import place_of
+
+    return place_of(kinds, xs)
+
+
 def called(known: OrderedDict[Any, Any], function: TracedFunction, given: Given) -> Any:
     """The result of a function at arguments of which some are JAX arrays; `known`: traces and citizens by kind."""
+    record, citizen = citizen_of(known, function, given)
+    allowed_in(record, citizen)
+    return record.wrap(citizen.at(given.arrays))
+
+
+def citizen_of(
+    known: OrderedDict[Any, Any], function: TracedFunction, given: Given, place: Any = None
+) -> tuple[Any, Citizen]:
+    """The trace for arguments of a kind and its program in JAX; `place(given)`: where arguments are on a mesh."""
     found = known.get(given.key)
     if found is None:
         record = function.record(given)
@@ -185,17 +235,17 @@ def called(known: OrderedDict[Any, Any], function: TracedFunction, given: Given)
         guarded = record.guards is not None and not record.captured  # then it holds at some points only
         kept = record.derived if guarded else dict[Any, Any]()
         record = record.settled()
-        if "citizen" not in kept:
+        key = "citizen", place
+        if key not in kept:
             given_kinds, kinds = [a.dtype for a in record.avals], [a.dtype for a in record.outputs]
-            kept["citizen"] = record, Citizen(record.program, given_kinds, kinds, record.name)
-        found = kept["citizen"]
+            own = None if place is None else place(given)
+            kept[key] = record, Citizen(record.program, given_kinds, kinds, record.name, place=own)
+        found = kept[key]
         if function.keeps(given):
             known[given.key] = found
             if len(known) > tuning.TRACES_KEPT:
                 known.popitem(last=False)
-    record, citizen = found
-    allowed(record.name, [a.dtype for a in (*record.avals, *record.outputs) if not a.weak], citizen)
-    return record.wrap(citizen.at(given.arrays))
+    return found
 
 
 def again(known: OrderedDict[Any, Any], given: Given) -> Callable[[tuple[Any, ...]], Any] | None:
@@ -214,6 +264,11 @@ def again(known: OrderedDict[Any, Any], given: Given) -> Callable[[tuple[Any, ..
         return record.wrap(citizen.at(leaves))
 
     return unpacked(given, quick)
+
+
+def allowed_in(record: Any, citizen: Citizen) -> None:
+    """Refuse a trace in float64 where JAX has it switched off."""
+    allowed(record.name, [a.dtype for a in (*record.avals, *record.outputs) if not a.weak], citizen)
 
 
 def allowed(name: str, kinds: Sequence[Any], citizen: Citizen) -> None:

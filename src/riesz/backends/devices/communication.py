@@ -1,0 +1,168 @@
+"""Steps of a program that runs on every device of a mesh, each on its part: what devices give to each other.
+
+`names` are axes of the mesh, the first one varies slowest; `count` is how many devices lie along them. Parts of an axis
+are blocks of equal length; where the length of the axis is no multiple of `count`, the last ones are filled up.
+"""
+
+from __future__ import annotations
+
+import math
+from functools import cached_property
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+
+from ...ops.op import Op, Shape
+from ...programs.cost import FLOPS
+from ...relations.base import Relation
+
+Names = tuple[str, ...]
+
+
+def block(n: int, count: int) -> int:
+    """The length of a part of an axis."""
+    return -(-n // count)
+
+
+class Communication(Op):
+    """A value placed in another way. `kind` is one of
+
+    all-reduce      sums of the parts of a sum
+    reduce-scatter  the same, of which each device keeps its block of `axis`
+    all-gather      the blocks of `axis`, put together
+    all-to-all      blocks of `axis` put together, `to` cut into blocks
+    part            the device's own block of `axis`; nothing travels
+    clear           zeros where `axis` is filled up; nothing travels
+    """
+
+    kind: str
+    names: Names
+    count: int
+    axis: int = 0
+    length: int = 0  # of the whole axis
+    to: int = 0
+    made_to_run = True
+
+    @property
+    def title(self) -> str:
+        return self.kind
+
+    def result(self, shapes: tuple[Shape, ...]) -> Shape:
+        shape = list(shapes[0])
+        if self.kind in ("all-gather", "all-to-all"):
+            shape[self.axis] = self.length
+        if self.kind in ("part", "reduce-scatter"):
+            shape[self.axis] = block(self.length, self.count)
+        if self.kind == "all-to-all":
+            shape[self.to] = block(shape[self.to], self.count)
+        return tuple(shape)
+
+    def numbers(self, shape: Shape, result: Shape) -> int:
+        """How many numbers come to a device."""
+        return 0 if self.kind in ("part", "clear") else math.prod(result)
+
+
+class Exchange(Op):
+    """red_R along an axis of which each device has a block, of the sources, of the targets or of both. `how` is
+
+    exchange  blocks of both: rows that are needed elsewhere travel along the lists of `R.plan(mesh=…)`
+    targets   sources are whole: each device computes its block of the targets; nothing travels
+    sources   targets are whole: each device adds up what its block of the sources gives, a part of a sum
+    """
+
+    how: str
+    relation: Relation
+    axis: int
+    names: Names
+    count: int
+    made_to_run = True
+
+    @property
+    def title(self) -> str:
+        return "exchange" if self.how == "exchange" else "red"
+
+    def result(self, shapes: tuple[Shape, ...]) -> Shape:
+        source, target = self.relation.source.box or (), list(self.relation.target.box or ())
+        if self.how != "sources":
+            target[0] = block(target[0], self.count)
+        return (*shapes[0][: self.axis], *target, *shapes[0][self.axis + len(source) :])
+
+    def width(self, shape: Shape) -> int:
+        """How many numbers a row has, by the shape of the argument."""
+        return math.prod(shape[: self.axis]) * math.prod(shape[self.axis + len(self.relation.source.box or ()) :])
+
+    @cached_property
+    def lists(self) -> tuple[Any, bool]:
+        """The lists of an exchange, and whether rows come to the pairs (else sums go to their places)."""
+        from ...relations.jax.mesh_plan import MeshPlan
+
+        mesh = SimpleNamespace(axis_names=("here",), shape={"here": self.count})
+        plan = MeshPlan(self.relation, mesh, "here")
+        return plan.lists, plan.owner == "target"
+
+    @cached_property
+    def gathers(self) -> bool:
+        """Whether each target has one source at most, and devices look it up: a slice, a shift, a gather."""
+        groups = self.relation.groups
+        alone = groups.times is None and int(np.diff(groups.offsets).max(initial=0)) <= 1
+        return alone and self.how != "sources" and (self.how == "targets" or self.lists[1])
+
+    @cached_property
+    def arrays(self) -> Any:
+        """The lists, or the pairs of each device, a row of each array for a device. Of a gather: rows to send, and
+        where each target finds its row, among those of the block and then those that came."""
+        if self.how != "exchange":
+            pairs = _own_pairs(self.relation, self.how, self.count)
+            if not self.gathers:
+                return pairs
+            return _looked_up([(pairs, 0)], _flat_block(self.relation.target, self.count), self.relation.source.size)
+        lists, _ = self.lists
+        if not self.gathers:
+            return lists.send, *lists[-5:]
+        found = [(lists.here, 0), (lists.away, lists.sources)]
+        return lists.send, _looked_up(found, lists.targets, lists.sources + lists.room)
+
+    @property
+    def room(self) -> int:
+        """The rows that a device gets, places left free included."""
+        return self.lists[0].room if self.how == "exchange" else 0
+
+    def numbers(self, shape: Shape, result: Shape) -> int:
+        """How many numbers come to a device."""
+        return self.room * self.width(shape)
+
+
+FLOPS("nothing", Communication)(lambda op, shapes, shape: 0)
+FLOPS("what the device's pairs add", Exchange)(
+    lambda op, shapes, shape: op.relation.work * op.width(shapes[0]) // op.count
+)
+
+
+def _own_pairs(relation: Relation, how: str, count: int) -> tuple[Any, Any, Any]:
+    """The pairs of each device: rows to read, places to add to in order (behind the last: nothing), and how often; a
+    row of the arrays for a device. By blocks of targets or of sources."""
+    from ...relations.jax.exchange_lists import _sums  # pyright: ignore[reportPrivateUsage]
+
+    groups = relation.groups
+    sources, targets = relation.source.size, relation.target.size
+    target = np.repeat(np.arange(targets), np.diff(groups.offsets))
+    source = np.arange(groups.count) if groups.index is None else np.asarray(groups.index, dtype=np.intp)
+    if how == "targets":
+        size = _flat_block(relation.target, count)
+        return _sums(target // size, source, target % size, groups.times, count, sources, size)
+    size = _flat_block(relation.source, count)
+    return _sums(source // size, source % size, target, groups.times, count, size, targets)
+
+
+def _looked_up(found: Any, size: int, none: int) -> Any:
+    """Where each target of a device finds its row; `none`: nowhere."""
+    index = np.full((len(found[0][0].at), size + 1), none, dtype=np.int32)
+    for sums, first in found:
+        device, column = np.nonzero(sums.at < size)
+        index[device, sums.at[device, column]] = first + sums.rows[device, column]
+    return index[:, :size]
+
+
+def _flat_block(box: Any, count: int) -> int:
+    return block(box.box[0], count) * math.prod(box.box[1:])

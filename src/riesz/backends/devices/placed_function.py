@@ -1,0 +1,120 @@
+"""`rz.compile(f, …, mesh=mesh, place=…)`: a compiled function on many devices; what it says of its placement."""
+
+# pyright: basic, reportMissingImports=false
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from jax.sharding import NamedSharding
+
+from ...errors import SpaceError
+from ...functions.function import TracedFunction
+from ...functions.points import argument_names
+from ...functions.traces.given import Given
+from ...functions.traces.records import Record
+from ...tracing.traced import Traced
+from ..entry import Compiled, CompiledMaps
+from ..jax.jax_maps import mapped_in
+from ..jax.jax_primitive import Citizen, allowed_in, citizen_of
+from .on_mesh import PlacedLeaves, spec_in_jax
+from .partition import Partition
+from .placement_reports import PlacedCost, PlacementPlan, compared, explained, placed_cost, warned
+from .placing import Placing, placed
+
+
+class PlacedFunction(Compiled):
+    """A compiled function on a mesh of JAX devices. Arguments go where the placement says, unless they are there;
+    results are JAX arrays that stay where they are computed."""
+
+    def __init__(self, function: TracedFunction, mesh: Any, place: Any) -> None:
+        super().__init__(function, "jax")
+        self.mesh, self._place = mesh, place
+        self._trace: Record | None = None
+        self._of: Citizen | None = None
+
+    def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
+        given = self.function.given(args, kwargs)
+        if any([type(x) is Traced for x in given.arrays]):
+            return self.function(*args, **kwargs)
+        record, citizen = self._ready(given)
+        allowed_in(record, citizen)
+        return record.wrap(citizen.at(given.arrays))
+
+    def _ready(self, given: Given) -> tuple[Record, Citizen]:
+        found = citizen_of(self._citizens, self.function, given, self._placed)
+        self._trace, self._of = found
+        return found
+
+    def _placed(self, given: Given) -> Placing:
+        return placed(self._place, given, _names(self.function, given), self.mesh)
+
+    def start(self, given: Given) -> None:
+        """Say how arguments of a kind are placed, before they are there."""
+        given.point = False
+        warned(self.name, self._ready(given)[1].code.partition)
+
+    @property
+    def _partition(self) -> Partition:
+        if self._of is None:
+            raise SpaceError(f"nothing is placed yet: call {self.name}, or give examples to rz.compile")
+        return self._of.code.partition
+
+    @property
+    def backend(self) -> str:
+        """What runs it."""
+        return "jax"
+
+    @property
+    def cost(self) -> PlacedCost:
+        """What one run costs a device."""
+        return placed_cost(self._partition)
+
+    @property
+    def shardings(self) -> list[Any]:
+        """Where each array of the arguments goes, for `jax.device_put`."""
+        return [NamedSharding(self.mesh, spec_in_jax(spec)) for spec in self._partition.given]
+
+    def explain(self) -> str:
+        """Who has which part of each value, and what travels."""
+        part = self._partition
+        axes = ", ".join([f"{n} along {name!r}" for name, n in part.sizes.items()])
+        return f"{self.name} on {axes} devices\n{explained(part)}"
+
+    def plan(self, devices: int | None = None) -> PlacementPlan:
+        if self._trace is None:
+            raise SpaceError(f"nothing is known of the arguments: call {self.name}, or give examples to rz.compile")
+        return compared(self.name, self._trace, devices or math.prod(dict(self.mesh.shape).values()))
+
+    def recipe(self) -> Any:
+        raise SpaceError(f"{self.name} is compiled for devices of this process and is not pickled; pickle the function")
+
+    def __repr__(self) -> str:
+        return f"rz.compile({self.name}, mesh=…)"
+
+
+class PlacedMaps(CompiledMaps):
+    """What `jacobian` and `hessian` give, with points and vectors on a mesh of JAX devices."""
+
+    def __init__(self, function: TracedFunction, mesh: Any, place: Any) -> None:
+        super().__init__(function, "jax")
+        self.mesh, self._place = mesh, place
+
+    def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
+        given = self.function.given(args, kwargs)
+        if any([type(x) is Traced for x in given.arrays]):
+            return self.function(*args, **kwargs)
+        place = placed(self._place, given, _names(self.function, given), self.mesh)
+        leaves = PlacedLeaves(self.name, place, [a.shape for a in given.avals])
+        given.arrays = leaves.there(given.arrays)
+        return mapped_in(self._citizens, self.function, given, leaves)
+
+    def start(self, given: Given) -> None:
+        """Nothing is written; the placement is looked at."""
+        self.example = given
+        placed(self._place, given, _names(self.function, given), self.mesh)
+
+
+def _names(function: TracedFunction, given: Given) -> list[str]:
+    known = argument_names(function.function, len(given.owners))
+    return [known[i] if i < len(known) else f"x{i}" for i in range(len(given.owners))]
