@@ -1,4 +1,4 @@
-"""The numbers of forms: fractions where they are such."""
+"""The numbers of forms: fractions where they are such; conditions, which are numbers 0 and 1."""
 
 from __future__ import annotations
 
@@ -8,6 +8,11 @@ from typing import Any
 
 Number = Fraction | float
 ONE = Fraction(1)
+
+TIES = {"larger": "0.5", "exceeds": "0", "reaches": "1"}
+"""Conditions [u > v], by what they are where u = v: of the derivative of max(u, v), of u > v, and of u ≥ v."""
+BESIDES = {"larger": "larger", "exceeds": "reaches", "reaches": "exceeds"}
+"""1 − [u > v] is another one of (v, u)."""
 
 
 def exact(k: Any) -> Number:

@@ -55,7 +55,7 @@ class OtherFactor(NamedTuple):
     stage: str
 
 
-class Exchange(NamedTuple):
+class RowsExchanged(NamedTuple):
     """The exchanges of rows P of P M = L U, and what is solved with them, step by step: P, P b, L⁻¹ P b; Pᵀ, U⁻ᵀ b,
     L⁻ᵀ U⁻ᵀ b."""
 
@@ -108,15 +108,15 @@ class _Known:
             case Select(), _ if isinstance(facts.get(given[1]), OtherFactor):
                 new = facts[given[1]] if _keeps_diagonal(small, given) else None
             case Discrete(title="exchange"), OtherFactor(stage="matrix"):
-                new = Exchange(fact.matrix, "P")
-            case Contraction(labels=((0, 1),), out=(1, 0)), Exchange(stage="P"):
+                new = RowsExchanged(fact.matrix, "P")
+            case Contraction(labels=((0, 1),), out=(1, 0)), RowsExchanged(stage="P"):
                 new = fact._replace(stage="Pᵀ")
             case Contraction(labels=(_, _)), _ if (pair := self._rows_exchanged(op, given)) is not None:
                 rows, b = pair
                 turned = facts.get(b)
                 if rows.stage == "P":
                     new = rows._replace(stage="P b", vector=b)
-                elif isinstance(turned, Exchange) and turned[:2] == (rows.matrix, "L⁻ᵀ U⁻ᵀ b"):
+                elif isinstance(turned, RowsExchanged) and turned[:2] == (rows.matrix, "L⁻ᵀ U⁻ᵀ b"):
                     return self._traced(small, lambda M, b: np.linalg.solve(M.T, b), rows.matrix, turned.vector)
             case Ruled(title="solve_triangular"), OtherFactor(stage="matrix"):
                 new = self._exchanged(op, fact, given[1])
@@ -169,20 +169,20 @@ class _Known:
         facts[at] = new
         return at
 
-    def _rows_exchanged(self, op: Contraction, given: list[int]) -> tuple[Exchange, int] | None:
+    def _rows_exchanged(self, op: Contraction, given: list[int]) -> tuple[RowsExchanged, int] | None:
         """P or Pᵀ of a matrix product, and what it is multiplied with."""
         for k in (0, 1):
             rows, one, other = self.facts.get(given[k]), op.labels[k], op.labels[1 - k]
             product = len(one) == len(other) == 2 and one[1] == other[0] and op.out == (one[0], other[1])
-            if isinstance(rows, Exchange) and rows.stage in ("P", "Pᵀ") and product:
+            if isinstance(rows, RowsExchanged) and rows.stage in ("P", "Pᵀ") and product:
                 return rows, given[1 - k]
         return None
 
-    def _exchanged(self, op: Ruled, factors: OtherFactor, b: int) -> Exchange | None:
+    def _exchanged(self, op: Ruled, factors: OtherFactor, b: int) -> RowsExchanged | None:
         """One of the two triangular solves with L and U in one array."""
         before, how = self.facts.get(b), dict(op.parameters)
-        if not isinstance(before, Exchange) or before.matrix != factors.matrix:
-            before = Exchange(factors.matrix, "b", b)
+        if not isinstance(before, RowsExchanged) or before.matrix != factors.matrix:
+            before = RowsExchanged(factors.matrix, "b", b)
         lower = bool(how.get("lower"))
         stage = SOLVED.get((before.stage, lower, bool(how.get("transposed"))))
         return before._replace(stage=stage) if stage and lower == bool(how.get("unit")) else None

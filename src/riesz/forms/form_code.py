@@ -14,12 +14,12 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..errors import ExpressionError
+from .exact_numbers import TIES
 from .expression_trees import Tree, repeated
 from .form_text import written
 from .languages.dialect import Dialect
 from .languages.dialects import DIALECTS, EVERY_INDEX
 from .languages.matrix_languages import decomposed, function_text, spelled, unit_rows
-from .polynomials import TIES
 from .selections import Selected
 
 SUM, TIMES, POWER, ATOM = range(4)

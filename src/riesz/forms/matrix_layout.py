@@ -12,11 +12,11 @@ from fractions import Fraction
 from typing import Any
 
 from .elimination import Elimination
-from .exact_numbers import ONE, Number
+from .exact_numbers import BESIDES, ONE, TIES, Number
 from .expression_trees import Tree, Trees
 from .laws.form_laws import components
 from .laws.selection_laws import lists_of_places
-from .polynomials import BESIDES, MANY, TIES, Algebra, Atom, Labels, Monomial, Polynomial, Power, Unreadable
+from .polynomials import MANY, Algebra, Atom, Labels, Monomial, Polynomial, Power, Unreadable
 
 WORK = 3000
 """How many factors are laid out with a search for what is shorter; forms of long programs are laid out as they are."""

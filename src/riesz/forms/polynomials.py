@@ -22,11 +22,6 @@ SERIES = {"expm", "sinm", "cosm", "logm", "sqrtm", "sinhm", "coshm", "pinv"}
 MANY = 32
 """Products of sums are multiplied out up to this many terms."""
 
-TIES = {"larger": "0.5", "exceeds": "0", "reaches": "1"}
-"""Conditions [u > v], by what they are where u = v: of the derivative of max(u, v), of u > v, and of u ≥ v."""
-BESIDES = {"larger": "larger", "exceeds": "reaches", "reaches": "exceeds"}
-"""1 − [u > v] is another one of (v, u)."""
-
 
 class Unreadable(Exception):
     """A step that has no closed form."""

@@ -19,8 +19,9 @@ from ..programs.passes.deferring import Deferred
 from ..programs.passes.fusing import SparseProduct
 from ..programs.program import Constant, Program
 from ..programs.sub_programs import Block
+from .exact_numbers import TIES
 from .lifting import holds
-from .polynomials import TIES, Algebra, Atom, Labels, Monomial, Polynomial, Power, SpectralParts, Unreadable, factors_of
+from .polynomials import Algebra, Atom, Labels, Monomial, Polynomial, Power, SpectralParts, Unreadable, factors_of
 from .selections import Selections
 from .step_groups import inside_sums, of_places, opened
 

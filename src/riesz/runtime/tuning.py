@@ -381,7 +381,7 @@ BYTE_OPERATIONS = 100
 """operations: what a byte from another device counts where placements are compared. Chosen."""
 EXPLAINED_STEPS = 200
 """steps: of longer programs on devices only steps that communicate are listed behind these. Chosen."""
-LISTED_PAIRS = 256
+PLACED_PAIRS = 256
 """pairs for each source and target: relations with more are not listed for devices. Chosen."""
 JAX_TABLE_SIZES = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64)
 """pairs for each target in a table: read in relations/jax/reduction_in_jax.py. Chosen; see bench/relations.py."""

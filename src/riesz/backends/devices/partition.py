@@ -581,4 +581,4 @@ def _sparse_products_apart(program: Program) -> Program:
 
 def listed(relation: Any) -> bool:
     """Whether the pairs of a relation may be listed."""
-    return relation.count <= tuning.LISTED_PAIRS * (relation.source.size + relation.target.size)
+    return relation.count <= tuning.PLACED_PAIRS * (relation.source.size + relation.target.size)

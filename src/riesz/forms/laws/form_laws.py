@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from fractions import Fraction
 
-from ..exact_numbers import ONE, exact
-from ..polynomials import BESIDES, TIES, Algebra, Atom, Labels, Monomial, Polynomial, Power
+from ..exact_numbers import BESIDES, ONE, TIES, exact
+from ..polynomials import Algebra, Atom, Labels, Monomial, Polynomial, Power
 
 Law = Callable[[Algebra, Monomial, int], Monomial | None]
 LAWS: list[Law] = []

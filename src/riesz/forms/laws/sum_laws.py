@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from fractions import Fraction
 
-from ..exact_numbers import ONE
-from ..polynomials import TIES, Algebra, Labels, Monomial, Polynomial, Power
+from ..exact_numbers import ONE, TIES
+from ..polynomials import Algebra, Labels, Monomial, Polynomial, Power
 from .form_laws import called, sigmoid, without
 
 SumLaw = Callable[[Algebra, Labels, list[Monomial]], Polynomial | None]
