@@ -1,7 +1,6 @@
 """CUTEst problems in JAX (the package sif2jax) through rz.from_jax, compared with JAX.
 
     python bench/sif2jax_check.py --log sif2jax.jsonl [--most 1000] [--seconds 90] [name …]
-    python bench/sif2jax_check.py --log sif2jax.jsonl --page docs/sif2jax.md
 
 Every problem with at most `--most` variables: objective, gradient, Hessian, constraints and their Jacobian, at the
 problem's starting point and at a random point near it. Values agree to 1e-12, derivatives to 1e-10, relative to the

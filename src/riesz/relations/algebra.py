@@ -62,7 +62,12 @@ def then(first: Relation, second: Relation) -> Relation:
 
 
 def fused(first: Relation, second: Relation) -> Relation | None:
-    """R followed by S as one relation, if symbols suffice and there is no more to add than in two steps."""
+    """R followed by S as one relation, if symbols suffice and there is no more to add than in two steps.
+
+    >>> from riesz import relations, seg
+    >>> fused(relations.shift(seg(9), 1), relations.shift(seg(9), 2)).count
+    6
+    """
     if isinstance(first, Union) or isinstance(second, Union) or first.target is not second.source:
         return None
     found = _by_span(first, second)
@@ -110,7 +115,12 @@ def _apart(span: Span, side: tuple[IndexMap, ...]) -> list[Span]:
 
 
 def named(source: Set, target: Set, span: Span | None) -> Relation:
-    """A span under the name of the kind it is, if it has one."""
+    """A span under the name of the kind it is, if it has one.
+
+    >>> from riesz import relations, seg
+    >>> type(named(seg(3), seg(3), relations.full(seg(3), seg(3)).span)).__name__
+    'Full'
+    """
     X, Y = source.box, target.box
     if span is None or X is None or Y is None or 0 in (*span.sizes, *X, *Y) or not span.times:
         return Empty(source, target)
@@ -286,7 +296,13 @@ def from_matrix(source: Set, target: Set, matrix: Any) -> Relation:
 
 
 def blocks(relation: Relation) -> list[list[Relation]]:
-    """The relation between the boxes of its sets: blocks[j][i] goes from box i of the source to box j of the target."""
+    """The relation between the boxes of its sets: blocks[j][i] goes from box i of the source to box j of the target.
+
+    >>> from riesz import relations, seg
+    >>> R = relations.full(seg(1), seg(2)) + relations.diagonal(seg(1))
+    >>> [[block.count for block in row] for row in blocks(R)]
+    [[2, 0], [0, 1]]
+    """
     members = relation.members if isinstance(relation, (Beside, Sum)) else ()
     sources, targets = boxes(relation.source), boxes(relation.target)
     if isinstance(relation, Diagonal) and relation.source is relation.target:

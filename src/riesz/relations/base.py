@@ -278,7 +278,12 @@ class Relation(Node):
 
 
 def frozen(a: Array) -> bool:
-    """Whether nobody can write into an array, not through what it is a view of either."""
+    """Whether nobody can write into an array, not through what it is a view of either.
+
+    >>> import numpy as np
+    >>> frozen(np.ones(2)), frozen(freeze(np.ones(2)))
+    (False, True)
+    """
     owner: Any = a
     while isinstance(owner, np.ndarray) and not owner.flags.writeable:
         owner = cast(Any, owner).base
@@ -286,7 +291,12 @@ def frozen(a: Array) -> bool:
 
 
 def freeze(a: Array) -> Array:
-    """An array nobody can write into: itself, or a read-only copy, whose repeated axes stay repeated."""
+    """An array nobody can write into: itself, or a read-only copy, whose repeated axes stay repeated.
+
+    >>> import numpy as np
+    >>> freeze(np.ones(2)).flags.writeable
+    False
+    """
     if frozen(a):
         return a
     thin = a

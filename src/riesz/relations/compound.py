@@ -53,7 +53,12 @@ class Compound(Relation):
 
 
 class Beside(Compound):
-    """[R₁, …, Rₙ] ⊆ (X₁ + … + Xₙ) × Y: relations into one set; or, `turned`, the converse ⟨R₁ᵀ, …, Rₙᵀ⟩."""
+    """[R₁, …, Rₙ] ⊆ (X₁ + … + Xₙ) × Y: relations into one set; or, `turned`, the converse ⟨R₁ᵀ, …, Rₙᵀ⟩.
+
+    >>> from riesz import relations, seg
+    >>> type(relations.Beside(seg(2) + seg(2), seg(2), (relations.diagonal(seg(2)),) * 2).converse).__name__
+    'Beside'
+    """
 
     turned: bool = False
 
@@ -81,7 +86,13 @@ class Beside(Compound):
 
 
 class Both(Relation):
-    """R × S ⊆ (X × X') × (Y × Y'): red along the first part of the axes, then along the second."""
+    """R × S ⊆ (X × X') × (Y × Y'): red along the first part of the axes, then along the second.
+
+    >>> from riesz import relations, seg
+    >>> R = relations.triangular(seg(2)) * relations.diagonal(seg(3))
+    >>> R.matrix().shape, R.count
+    ((6, 6), 9)
+    """
 
     first: Relation
     second: Relation
@@ -117,14 +128,24 @@ class Both(Relation):
 
 
 class Sum(Compound):
-    """R₁ + … + Rₙ ⊆ (X₁ + … + Xₙ) × (Y₁ + … + Yₙ): each on its own part, nothing in between."""
+    """R₁ + … + Rₙ ⊆ (X₁ + … + Xₙ) × (Y₁ + … + Yₙ): each on its own part, nothing in between.
+
+    >>> from riesz import relations, seg
+    >>> (relations.full(seg(1), seg(2)) + relations.diagonal(seg(1))).matrix().toarray().tolist()
+    [[1, 1, 0], [0, 0, 1]]
+    """
 
     def reduce(self, v: Array) -> Array:
         return np.concatenate(self.apart(v), axis=1) if self.members else self.zeros(v)
 
 
 class Union(Compound):
-    """R₁ ∪ … ∪ Rₙ as multisets: red is the sum of the reductions."""
+    """R₁ ∪ … ∪ Rₙ as multisets: red is the sum of the reductions.
+
+    >>> from riesz import relations, seg
+    >>> (relations.diagonal(seg(2)) | relations.full(seg(2), seg(2))).matrix().toarray().tolist()
+    [[2, 1], [1, 2]]
+    """
 
     def _starts(self) -> tuple[list[int], list[int]]:
         none = [0] * len(self.members)
@@ -152,7 +173,13 @@ class Union(Compound):
 
 
 class Through(Compound):
-    """Relations one after the other, kept apart where composing them would make more work than doing them in turn."""
+    """Relations one after the other, kept apart where composing them would make more work than doing them in turn.
+
+    >>> from riesz import relations, seg
+    >>> R = relations.full(seg(2), seg(3)).then(relations.triangular(seg(3)))
+    >>> R.matrix().toarray().tolist()
+    [[1, 2, 3], [1, 2, 3]]
+    """
 
     def check(self) -> None:
         ends = [self.source, *[r.target for r in self.members]]

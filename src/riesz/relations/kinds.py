@@ -18,7 +18,12 @@ from .spans import Span, one_label, tidied
 
 
 class Empty(Relation):
-    """∅: no pairs; red_∅ = 0."""
+    """∅: no pairs; red_∅ = 0.
+
+    >>> from riesz import relations, seg
+    >>> relations.empty(seg(3), seg(2)).plan()([1.0, 2.0, 3.0]).tolist()
+    [0.0, 0.0]
+    """
 
     def reduce(self, v: Array) -> Array:
         return self.zeros(v)
@@ -33,7 +38,13 @@ class Empty(Relation):
 
 
 class Diagonal(Relation):
-    """{(x, x)}: red = id. Source and target may be two names of one size (a regrouping of indices)."""
+    """{(x, x)}: red = id. Source and target may be two names of one size (a regrouping of indices).
+
+    >>> from riesz import relations, seg
+    >>> R = relations.diagonal(seg(3))
+    >>> type(R).__name__, R.plan()([1.0, 2.0, 3.0]).tolist()
+    ('Diagonal', [1.0, 2.0, 3.0])
+    """
 
     sliced: ClassVar[bool] = True
 
@@ -58,7 +69,12 @@ class Diagonal(Relation):
 
 
 class Full(Relation):
-    """X × Y, every pair, each `times` times: a sum, broadcast."""
+    """X × Y, every pair, each `times` times: a sum, broadcast.
+
+    >>> from riesz import relations, seg
+    >>> relations.full(seg(3), seg(2)).plan()([1.0, 2.0, 3.0]).tolist()
+    [6.0, 6.0]
+    """
 
     times: int = 1
 
@@ -82,7 +98,12 @@ class Full(Relation):
 
 
 class Function(Relation):
-    """{(x, f(x))}: a total function, by its image; red scatters and sums."""
+    """{(x, f(x))}: a total function, by its image; red scatters and sums.
+
+    >>> from riesz import relations, seg
+    >>> relations.function(seg(3), seg(2), [1, 0, 1]).plan()([1.0, 2.0, 3.0]).tolist()
+    [2.0, 4.0]
+    """
 
     index: Any
 
@@ -125,7 +146,12 @@ class Function(Relation):
 
 
 class Gather(Relation):
-    """{(f(y), y)}: the converse of a function Y → X, by its image; red copies."""
+    """{(f(y), y)}: the converse of a function Y → X, by its image; red copies.
+
+    >>> from riesz import relations, seg
+    >>> relations.gather(seg(3), seg(4), [2, 2, 0, 1]).plan()([1.0, 2.0, 3.0]).tolist()
+    [3.0, 3.0, 1.0, 2.0]
+    """
 
     index: Any
 
@@ -163,7 +189,13 @@ def _one_each(index: Array, where: Set, need: str) -> None:
 
 
 class Segments(Relation):
-    """{(e, s) | offsets[s] ≤ e < offsets[s + 1]}: red sums each segment; `turned`, the converse: red repeats."""
+    """{(e, s) | offsets[s] ≤ e < offsets[s + 1]}: red sums each segment; `turned`, the converse: red repeats.
+
+    >>> from riesz import relations
+    >>> R = relations.segments([0, 2, 3])
+    >>> R.plan()([1.0, 2.0, 3.0]).tolist(), R.converse.plan()([1.0, 2.0]).tolist()
+    ([3.0, 3.0], [1.0, 1.0, 2.0])
+    """
 
     offsets: Any
     turned: bool = False
@@ -228,7 +260,12 @@ class Copied(Relation):
 
 
 class Point(Copied):
-    """{(x, ())} for one x: red is the projection π_x, a view."""
+    """{(x, ())} for one x: red is the projection π_x, a view.
+
+    >>> from riesz import relations, seg
+    >>> relations.point(seg(3), 1).plan()([1.0, 2.0, 3.0]).tolist()
+    2.0
+    """
 
     at: int
 
@@ -247,7 +284,13 @@ class Point(Copied):
 
 
 class Place(Copied):
-    """{((), x)} for one x: red is the injection ι_x."""
+    """{((), x)} for one x: red is the injection ι_x.
+
+    >>> from riesz import relations, seg
+    >>> R = relations.point(seg(3), 1).converse
+    >>> type(R).__name__, R.plan()(5.0).tolist()
+    ('Place', [0.0, 5.0, 0.0])
+    """
 
     at: int
 
@@ -274,7 +317,13 @@ def _place(at: int, box: Box) -> tuple[IndexMap, ...]:
 
 
 class Range(Copied):
-    """{(start + step·k, k)}: red takes a slice, a view; `turned`, {(k, start + step·k)}: red puts one into zeros."""
+    """{(start + step·k, k)}: red takes a slice, a view; `turned`, {(k, start + step·k)}: red puts one into zeros.
+
+    >>> from riesz import relations, seg
+    >>> R = relations.sliced(seg(5), slice(1, None, 2))
+    >>> R.plan()([0.0, 1.0, 2.0, 3.0, 4.0]).tolist(), R.converse.plan()([7.0, 8.0]).tolist()
+    ([1.0, 3.0], [0.0, 7.0, 0.0, 8.0, 0.0])
+    """
 
     start: int
     step: int
@@ -305,7 +354,12 @@ class Range(Copied):
 
 
 class Triangular(Relation):
-    """{(i, j) | i ≤ j}, or i ≥ j unless `lower`, without i = j when `strict`: prefix and suffix sums, no pair kept."""
+    """{(i, j) | i ≤ j}, or i ≥ j unless `lower`, without i = j when `strict`: prefix and suffix sums, no pair kept.
+
+    >>> from riesz import relations, seg
+    >>> relations.triangular(seg(3)).plan()([1.0, 2.0, 3.0]).tolist()
+    [1.0, 3.0, 6.0]
+    """
 
     lower: bool = True
     strict: bool = False
@@ -336,7 +390,12 @@ class Triangular(Relation):
 
 
 class Pairs(Relation):
-    """An explicit list of pairs, with multiplicities; sorted, no pair twice."""
+    """An explicit list of pairs, with multiplicities; sorted, no pair twice.
+
+    >>> from riesz import relations, seg
+    >>> relations.pairs(seg(3), seg(2), [(0, 0), (0, 1), (2, 0)]).plan()([1.0, 2.0, 3.0]).tolist()
+    [4.0, 1.0]
+    """
 
     rows: Any
     cols: Any

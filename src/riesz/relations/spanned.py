@@ -26,7 +26,12 @@ from .spans import Span, bounds, meet, positions, substituted, tidied, window
 
 
 class Spanned(Relation):
-    """{(left(l), right(l)) | l a label}, each pair as often as labels give it."""
+    """{(left(l), right(l)) | l a label}, each pair as often as labels give it.
+
+    >>> from riesz import relations, seg
+    >>> relations.window(seg(4), 2).plan()([1.0, 2.0, 3.0, 4.0]).tolist()
+    [3.0, 5.0, 7.0]
+    """
 
     sizes: tuple[int, ...]
     left: tuple[Any, ...]
