@@ -26,8 +26,9 @@ from .statements import (
     Value,
 )
 
-LOOKED_BACK, UNROLLED = 24, 16
-"""A loop is joined with one of so many before it; inner loops of up to so many rounds are written out."""
+LOOKED_BACK, UNROLLED, WRITTEN_OUT = 24, 16, 1024
+"""A loop is joined with one of so many before it; inner loops of up to so many rounds, which give up to so many
+statements, are written out."""
 
 
 def fuse(written: Statements) -> None:
@@ -46,7 +47,8 @@ def _flat(body: list[Any], depth: int) -> list[Any]:
             continue
         inner = _flat(s.body, depth + 1)
         rounds = s.stop.offset - s.start.offset
-        if s.reverse or s.start.terms or s.stop.terms or rounds > (UNROLLED if depth else 1):
+        long = rounds > (UNROLLED if depth else 1) or rounds * len(inner) > WRITTEN_OUT > len(s.body)
+        if s.reverse or s.start.terms or s.stop.terms or long:
             out.append(s._replace(body=inner))
             continue
         own = _defined(inner)
