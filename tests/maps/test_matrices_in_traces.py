@@ -186,3 +186,56 @@ def test_scipys_functions_of_maps():
     check(lambda p: linalg.expm_multiply(-A(p), b), lambda p: scipy.linalg.expm(-dense(A(p))) @ b)
     check(lambda p: scipy.linalg.solve(A(p), b), lambda p: np.linalg.solve(dense(A(p)), b))
     check(lambda p: scipy.linalg.cholesky(A(p), lower=True) @ b, lambda p: np.linalg.cholesky(dense(A(p))) @ b)
+
+
+# -- arrays that the traced function makes ----------------------------------------------------------------------
+
+
+def written(p):
+    y = np.zeros((6, 2))
+    y[:, 0] = p
+    y[1, 1] = p[0] ** 2
+    return y
+
+
+def bent(p):
+    return rz.hessian(lambda u: np.sum(u**4 * p) + np.sum(u[1:] * u[:-1]))(np.linspace(1.0, 2.0, 6))
+
+
+FIXED = bent(np.ones(6))
+SMALL = rng.uniform(0.5, 1.5, 6)
+
+
+@pytest.mark.parametrize("plain", [True, False], ids=["map of numbers", "map at a traced point"])
+@pytest.mark.parametrize(
+    "use",
+    [
+        lambda L, p: L @ np.ones(6),
+        lambda L, p: np.ones(6) @ L,
+        lambda L, p: L(np.full(6, 2.0)),
+        lambda L, p: L @ np.eye(6),
+        lambda L, p: np.arange(12.0).reshape(2, 6) @ L,
+        lambda L, p: L.H @ np.ones((6, 3)),
+        lambda L, p: L(np.ones((6, 2))),
+        lambda L, p: L.dot(np.ones((6, 2))),
+        lambda L, p: L.solve(np.ones(6)),
+        lambda L, p: L.solve(np.eye(6)),
+        lambda L, p: L.inv() @ np.eye(6),
+        lambda L, p: L.lstsq(np.arange(6.0)),
+        lambda L, p: L.pinv() @ np.ones((6, 2)),
+        lambda L, p: (L + 2 * rz.id)(np.ones(6)),
+        lambda L, p: np.linalg.solve(L, np.ones((6, 2))),
+        lambda L, p: L @ written(p),
+        lambda L, p: L(written(p)),
+        lambda L, p: written(p).T @ L,
+        lambda L, p: L.solve(written(p)),
+        lambda L, p: L.solve(written(p)[:, 0]),
+        lambda L, p: L.lstsq(written(p)[:, 1]),
+    ],
+)
+def test_maps_meet_arrays_made_in_the_function(use, plain):
+    f = lambda p: use(FIXED if plain else bent(p), p) * np.sum(p)  # noqa: E731
+    np.testing.assert_allclose(rz.function(f)(SMALL), f(SMALL), rtol=1e-12)
+    d = 1e-5 * np.eye(6)
+    slopes = np.stack([(f(SMALL + e) - f(SMALL - e)) / 2e-5 for e in d], axis=-1).reshape(-1, 6)
+    np.testing.assert_allclose(rz.jacobian(f)(SMALL).to_dense(), slopes, rtol=1e-6, atol=1e-7 * np.abs(slopes).max())

@@ -89,6 +89,7 @@ F(np.arange(6.0), np.arange(6.0), bins=2, weights=x)[0] :: np.histogram2d
 F((np.arange(6.0), np.arange(6.0)), bins=2, weights=x)[0] :: np.histogramdd
 F(np.array([0.0, 5.0]), bins=3, range=(x[0], 2.0 + x[1])) :: np.histogram_bin_edges
 x[F((x,))] :: np.lexsort
+F(lambda t: np.sin(t * x[:, None]), x[0], 1.0 + x[1])[0] :: scipy.integrate.fixed_quad
 F(x, 0.3) :: np.polyval
 F(x) :: np.polyder
 np.abs(F(x)) :: np.roots

@@ -55,13 +55,13 @@ def assignment_to_a_view(x: Any) -> Any:
     return y
 
 
-@says("a = a.copy()")
+@says("own = OUT.copy()")
 def number_into_a_numpy_array(x: Any) -> Any:
     OUT[0] = x[0]  # here
     return OUT
 
 
-@says("a = a.copy()")
+@says("own = OUT.copy()")
 def array_into_a_numpy_array(x: Any) -> Any:
     OUT[:] = x  # here
     return OUT
@@ -471,8 +471,8 @@ def _values_of_a_mask(x: Any) -> Any:
 
 ADVISED: dict[str, tuple[Any, Any]] = {
     "x = x.copy()": (_copied, np.zeros(3)),
-    "a = a.copy()": (_copied_from_outside, X**2),
-    "a = a + b": (lambda x: OUT + x, X),
+    "own = OUT.copy()": (_copied_from_outside, X**2),
+    "own = OUT + b": (lambda x: OUT + x, X),
     "np.where(mask, np.add(…), other)": (lambda x: np.where(x > 1, np.add(x, 1.0), 0.0), [0, 3, 4]),
     "x = x.reshape((3, 1))": (lambda x: x.reshape((3, 1)), X[:, None]),
     "leave float() out": (lambda x: x[0] * 2.0, 2.0),
@@ -558,3 +558,62 @@ def test_functions_of_other_libraries_are_named(library, called, way):
 def test_spaces_are_no_points():
     with pytest.raises(rz.VectorError, match=r"write np.ones\(3\), or rz.derive\(f, rz.R \*\* 3\)"):
         rz.grad(np.sum)(rz.R**3)
+
+
+OUTER = np.zeros((2, 3))
+
+
+def test_advice_on_writing_has_the_names_of_the_user_and_can_be_pasted():
+    near = np.ones(3)
+
+    def argument(weights):
+        weights.reshape(3)[1:] *= 2.0
+        return weights
+
+    def far(x):
+        OUTER[1] = x
+        return OUTER
+
+    def closed(x):
+        near[0] = x[0]
+        return near
+
+    def out(x):
+        np.multiply(near, x, out=near)
+        return near
+
+    said = [
+        (argument, r"write into a copy: weights = weights\.copy\(\)"),
+        (far, r"write into a copy: own = OUTER\.copy\(\)"),
+        (closed, r"write into a copy: own = near\.copy\(\)"),
+        (out, r"write into a copy: own = near\.copy\(\)"),
+    ]
+    for f, way in said:
+        with pytest.raises(rz.TraceError, match=way):
+            rz.function(f)(X)
+
+    def pasted(x):
+        own = OUTER.copy()
+        own[1] = x
+        return own
+
+    np.testing.assert_array_equal(rz.function(pasted)(X), pasted(X))
+
+
+def test_errors_of_compiled_code_name_line_and_function():
+    from decimal import Decimal
+
+    from scipy import optimize
+
+    with pytest.raises(rz.TraceError, match=r"\(at test_trace_errors.py:\d+, which calls Decimal\)"):
+        rz.function(lambda x: float(Decimal(x[0])) * x)(X)
+    with pytest.raises(rz.TraceError, match=r"^scipy.optimize.linprog is compiled code.*rz.custom_derivative"):
+        rz.function(lambda x: optimize.linprog(x, A_ub=[[1.0] * 3], b_ub=[1.0]).x)(X)
+
+
+def test_functions_of_numba_are_told_of_their_python_function():
+    numba = pytest.importorskip("numba")
+    double = numba.njit(lambda x: 2.0 * x)
+    with pytest.raises(rz.TraceError, match=r"which calls double\): functions compiled by Numba.*double\.py_func\("):
+        rz.function(lambda x: double(x))(X)
+    np.testing.assert_array_equal(rz.function(lambda x: double.py_func(x))(X), 2.0 * X)

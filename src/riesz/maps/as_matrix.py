@@ -15,6 +15,7 @@ import numpy as np
 from ..errors import IndexSetError, SpaceError, VectorError
 from ..programs.program import Program
 from ..runtime import tuning
+from ..spaces.layout import held
 from ..spaces.space import DirectSum, Space, Weighted, real_space
 from ..terms.term import Arrow, Term
 from .leaves import IN_TRACES, any_traced
@@ -254,7 +255,7 @@ def _of_tables(x: Any) -> Any:
 
 def _plain(x: Any, L: AsMatrix) -> Any:
     """An array, traced or not; None for other values."""
-    found: Any = _of_tables(x)
+    found: Any = held(_of_tables(x))
     if isinstance(found, (list, np.generic)) and len(L.domain.code) == len(L.codomain.code) == 1:
         found = x if any_traced(found) else np.asarray(found)
     found = cast(Any, found)

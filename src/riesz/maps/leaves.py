@@ -22,7 +22,7 @@ from ..spaces.layout import build, check_leaf
 from ..spaces.space import Space, container, real_space
 from ..tracing import traced
 from ..tracing.argument_trees import flatten, numbers_of, tree_space, unflatten
-from ..tracing.traced import FLOAT, TRACED, Traced, slot_of, tidy, typed
+from ..tracing.traced import FLOAT, TRACED, WRITTEN, Traced, slot_of, tidy, typed
 from .instances import Instance, held
 from .instances import times as times_number
 
@@ -245,7 +245,7 @@ def any_traced(value: Any) -> bool:
         if kind is np.ndarray:
             if x.dtype.kind == "O" and traced.holds_traced(x):
                 return True
-        elif kind in TRACED:
+        elif kind in TRACED or (kind in WRITTEN and x.memory is not None):
             return True
         elif kind is tuple or kind is list:
             stack.extend(x)

@@ -23,9 +23,11 @@ from ..relations.index_sets import Seg, Set
 from ..runtime import later, tuning
 from ..runtime.warnings_off import quietly
 from ..spaces.formal_vectors import dense
+from ..spaces.layout import held
 from ..spaces.space import DirectSum, Space, real_space
 from ..terms.term import Arrow, Term, require_linear
 from ..tracing.trace import forgive, refused
+from ..tracing.traced import Traced
 from . import instances
 from .decomposed import Decomposed
 from .instances import Instance
@@ -132,8 +134,9 @@ class LinearMap(Decomposed):
         found = self._small(vectors)
         if found is not OTHER:
             return found
-        value = as_element(vectors, self.domain)
-        if type(value) is np.ndarray and value.ndim == 2 and [x.shape for x in self.domain.leaves] == [value.shape[:1]]:
+        value = held(as_element(vectors, self.domain))
+        array = type(value) is np.ndarray or type(value) is Traced
+        if array and value.ndim == 2 and [x.shape for x in self.domain.leaves] == [value.shape[:1]]:
             return self.matmat(value)
         if self.leaves is not None:
             return self.leaves.applied(self, value)

@@ -126,9 +126,14 @@ def _table(v: Any) -> tuple[Form | None, list[Any]] | None:
 
 
 def held(x: Any) -> Any:
-    """The array that a column of a table holds (pandas, Polars, Arrow), nan where a number is missing; anything else as
-    it is."""
-    if type(x).__module__.partition(".")[0] not in _TABLES or not hasattr(x, "to_numpy"):
+    """The array that a column of a table holds (pandas, Polars, Arrow), nan where a number is missing, or what an array
+    that a traced function made is now; anything else as it is."""
+    kind = cast(Any, type(x))
+    if kind is np.ndarray:
+        return x
+    if hasattr(kind, "now") and issubclass(kind, np.ndarray):
+        return x.now()
+    if kind.__module__.partition(".")[0] not in _TABLES or not hasattr(x, "to_numpy"):
         return x
     found: Any = np.asarray(x)
     numbers = found.dtype == object and getattr(getattr(x, "dtype", None), "kind", "") in ("i", "u", "f", "b")

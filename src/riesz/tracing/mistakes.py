@@ -15,6 +15,8 @@ from ..runtime import tuning
 from .registry import STRANGERS
 from .trace import converter, refuse
 
+_LIBRARIES = {"riesz", "numpy", "scipy", *STRANGERS}
+
 
 def raise_explained(problem: Exception, function: Any, args: Any, named: Any = None, name: str = "") -> NoReturn:
     """Raise what explains the error of a rule; to be called where it was caught."""
@@ -38,6 +40,11 @@ def explained(problem: Exception, function: Any, args: Any, named: Any, name: st
     except Exception as own:
         named_it = isinstance(problem, TypeError) and str(problem).startswith("scipy.")  # SciPy's may name _parse_args
         return problem if named_it or isinstance(own, AssertionError) else own
+    if isinstance(problem, TypeError) and ("'Traced'" in str(problem) or "traced[" in str(problem)):
+        return refuse(
+            f"{called} is compiled code, which needs numbers that are not known yet; docs/coverage.md lists what riesz "
+            "knows, and rz.custom_derivative gives a function a derivative of your own"
+        )
     if isinstance(problem, TypeError) and "argument" in str(problem):
         unknown = f"arguments that riesz does not know for traced arrays ({problem})"
         return refuse(f"{called} was called with {unknown}; see docs/coverage.md")
@@ -49,16 +56,13 @@ def foreign(problem: Exception, name: str) -> Exception | None:
     """What to say where another library stumbled over a traced array, and where plain Python has another word."""
     if isinstance(problem, RieszError):
         return None
-    steps, step = [], problem.__traceback__
-    while step is not None:
-        steps.append(step)
-        step = step.tb_next
+    steps = _steps(problem)
     frames = [step.tb_frame for step in steps]
     rooms = [frame.f_globals.get("__name__", "").split(".") for frame in frames]
     said = "it never ends" if isinstance(problem, RecursionError) else (str(problem).splitlines() or [""])[0]
     room = next((r[0] for r in reversed(rooms) if r[0] in STRANGERS), None)
     theirs, called = type(problem).__module__.split(".")[0] in STRANGERS, ""
-    mine = [step for step, r in zip(steps, rooms, strict=True) if r[0] not in ("riesz", "numpy", "scipy", *STRANGERS)]
+    mine = [step for step, r in zip(steps, rooms, strict=True) if r[0] not in _LIBRARIES]
     if mine:
         from .call_sites import called_at
 
@@ -66,7 +70,7 @@ def foreign(problem: Exception, name: str) -> Exception | None:
         if library in STRANGERS:  # compiled code has no frame
             room, theirs = library, True
     if room is not None and (theirs or "Traced" in str(problem) or isinstance(problem, RecursionError)):
-        at = f"at {os.path.basename(mine[-1].tb_frame.f_code.co_filename)}:{mine[-1].tb_lineno}, " if mine else ""
+        at = f"{_place(mine[-1])}, " if mine else ""
         return TraceError(f"{outside(room, said, called)} ({at}in {name})")
     last = [f for f, r in zip(frames[-2:], rooms[-2:], strict=True) if r[0] != "riesz"]  # ours may ask with numbers
     compiled = rooms[-1][0] in ("scipy", "numpy") and any([_any(dict(f.f_locals), _traced) for f in last])
@@ -82,6 +86,26 @@ def foreign(problem: Exception, name: str) -> Exception | None:
 
         return AttributeError(said.replace(type(problem.obj).__name__, class_of(problem.obj).__name__))
     return None
+
+
+def _steps(problem: Exception) -> list[Any]:
+    found, step = [], problem.__traceback__
+    while step is not None:
+        found.append(step)
+        step = step.tb_next
+    return found
+
+
+def _place(step: Any) -> str:
+    return f"at {os.path.basename(step.tb_frame.f_code.co_filename)}:{step.tb_lineno}"
+
+
+def raised_at(problem: Exception) -> tuple[str, str]:
+    """The user's line that an error came from, and the function that is called there, as its author wrote it."""
+    from .call_sites import called_at
+
+    mine = [s for s in _steps(problem) if s.tb_frame.f_globals.get("__name__", "").split(".")[0] not in _LIBRARIES]
+    return (_place(mine[-1]), called_at(mine[-1].tb_frame, mine[-1].tb_lasti)[0]) if mine else ("", "")
 
 
 def outside(room: str, said: str, called: str = "") -> str:

@@ -17,7 +17,7 @@ import numpy as np
 
 from .layouts import REORDERS, Made, frame_of
 from .operators import Operators
-from .trace import Trace, inmost, leaked, refuse
+from .trace import Trace, inmost, leaked, name_of, refuse
 
 _TRACED: Any = Operators  # the operators of traced arrays, and of nothing else
 ARGUMENT = "the function was given it, so its caller's array would change"
@@ -225,9 +225,12 @@ def writable(x: Any) -> Trace:
     """The trace of an array that is about to be written to; an error if it must not be."""
     memory = rooted(x).memory
     if memory.fixed:
-        raise refuse(
-            f"an in-place change of this array is not possible: {memory.fixed}; write into a copy: x = x.copy()"
-        )
+        root = x
+        while root.look.parent is not None:
+            root = root.look.parent
+        name = name_of(lambda v: v is root, "x")
+        way = f"write into a copy: {name} = {name}.copy()"
+        raise refuse(f"an in-place change of this array is not possible: {memory.fixed}; {way}")
     if not memory.trace.open:
         raise leaked(memory.trace)
     if memory.trace is not inmost():

@@ -248,6 +248,12 @@ def user_frame() -> Any:
     return _users()[0]
 
 
+def name_of(asked: Callable[[Any], bool], usual: str) -> str:
+    """The name by which the user's code knows an array, for advice; the usual one where it has none."""
+    frame = user_frame()
+    return next((name for name, x in [*frame.f_locals.items(), *frame.f_globals.items()] if asked(x)), usual)
+
+
 def asked_for(function: Any) -> bool:
     """Whether it is this function of a library's that the user's code called, not one that another one calls."""
     return _users()[1] is function

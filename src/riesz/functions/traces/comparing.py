@@ -26,7 +26,7 @@ from ...programs.sub_programs import Block, Loop
 from ...runtime import tuning
 from ...spaces.formal_vectors import TensorValue, dense
 from ...tracing.argument_trees import ONE_LEAF, Tree, flatten, numbers_of
-from ...tracing.mistakes import sample
+from ...tracing.mistakes import raised_at, sample
 from ...tracing.surroundings.watching import codes_of, mentioned, spoken
 from ...tracing.traced import Traced
 from ..remade import DerivedFunction
@@ -167,11 +167,19 @@ def unlike_plain(problem: Exception, function: Callable[..., Any], given: Given,
             function(*args, **kwargs)
     except Exception:
         return problem
+    place, called = raised_at(problem)
+    said = " ".join(str(problem).split())[:200]
+    if type(problem).__module__.startswith("numba.") or "unbox" in said:
+        why = f"functions compiled by Numba take numbers only. Write {called or 'f'}.py_func(…), its Python function"
+    else:
+        why = (
+            "it asks for something that a traced array cannot answer as its number would (hasattr(x, '__iter__') of a "
+            "number), or riesz does not know what it computes. Write np.ndim(x) for such questions, or give the part "
+            "to rz.custom_derivative"
+        )
+    at = f" ({place}{f', which calls {called}' if called else ''})" if place else ""
     return TraceError(
-        f"{name} gives a result in plain Python, but {type(problem).__name__} ({problem}) when it is traced: it asks "
-        "for something that a traced array cannot answer as its number would (hasattr(x, '__iter__') of a number), or "
-        "riesz does not know what it computes. Write np.ndim(x) for such questions, or give the part to "
-        "rz.custom_derivative"
+        f"{name} gives a result in plain Python, but {type(problem).__name__} ({said}) when it is traced{at}: {why}"
     )
 
 

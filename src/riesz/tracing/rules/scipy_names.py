@@ -133,6 +133,7 @@ _FILES = {
     "scipy.spatial.distance": "scientific.distances:COUNTERPARTS",
     "scipy.interpolate": """scientific.interpolators:COUNTERPARTS interpolation.fitpack_splines:COUNTERPARTS
         interpolation.scattered_data:COUNTERPARTS""",
+    "scipy.integrate": "scientific.fits:INTEGRATE",
     "scipy.ndimage": "scientific.images:COUNTERPARTS scientific.rank_filters:COUNTERPARTS",
     "scipy.stats": "scientific.samples:COUNTERPARTS",
 }

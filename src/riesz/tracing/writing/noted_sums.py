@@ -8,7 +8,8 @@ import numpy as np
 
 from ..registry import by_name
 from ..sharing import SUMS, Look, moved
-from ..trace import inmost, refuse
+from ..surroundings.contents import owner
+from ..trace import inmost, name_of, refuse
 from ..traced import Traced, result_dtype
 from .waiting import added_slot, numbers_of, same_view, summand, waiting
 from .written import WrittenArray, bare, is_traced, settled
@@ -24,9 +25,10 @@ def allowed(x: WrittenArray, traced: bool) -> Any:
     if home.trace is not None and not home.trace.open:  # it was kept by the function, and is from outside now
         home.trace = None
     if home.trace is None and traced:
+        name = name_of(lambda v: isinstance(v, np.ndarray) and owner(v) is home.owner, "a")
         raise refuse(
             f"a traced value is written into an array of shape {x.shape} from outside the function, which would keep "
-            "it; write into a copy: a = a.copy()"
+            f"it; write into a copy: own = {name}.copy()"
         )
     if home.trace is not None and inmost() is not None:
         raise refuse(

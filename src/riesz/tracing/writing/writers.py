@@ -9,7 +9,8 @@ import numpy as np
 
 from ..registry import FUNCTIONS, NOTES, WRITERS, by_name
 from ..sharing import VIEWS, places_of, rearranges, writable
-from ..trace import inmost, refuse
+from ..surroundings.contents import owner
+from ..trace import inmost, name_of, refuse
 from ..traced import TRACED, Traced, lifted, slot_of, stacked
 from .masked import MaskedPart, put_masked, truth
 from .noted_sums import added_in_place, allowed, written_back
@@ -176,9 +177,10 @@ def _store(ufunc: Any, target: Any, value: Any, where: Any) -> None:
     if where is not True:
         value = np.where(where, value, settled(target))
     if type(target) not in (WrittenArray, Traced) and is_traced(value):
+        theirs = name_of(lambda v: isinstance(v, np.ndarray) and owner(v) is owner(target), "a")
         raise refuse(
             f"np.{name} writes traced numbers into an array that is from outside the function (out=…, or a += b); "
-            "write into a copy of it, or use the result: a = a + b"
+            f"write into a copy: own = {theirs}.copy(), or use the result: own = {theirs} + b"
         )
     target[...] = value
 

@@ -7,6 +7,7 @@ from typing import Any, cast
 
 import numpy as np
 
+from ...deciding import known
 from ...registry import answers, answers_called
 from ...trace import refuse
 from ...traced import as_array, convert, holds_traced, tidy
@@ -258,4 +259,14 @@ def _shaped(found: list[Any], shape: tuple[int, ...], kind: Any) -> Any:
     return whole if kind is None else whole.astype(kind)
 
 
+def fixed_quad(func: Any, a: Any, b: Any, args: Any = (), n: int = 5) -> Any:
+    """As scipy.integrate.fixed_quad, with bounds that may be traced."""
+    if any([known(np.isinf(end)) if holds_traced(end) else np.isinf(end) for end in (a, b)]):
+        raise ValueError("Gaussian quadrature is only available for finite limits.")
+    at, weights = np.polynomial.legendre.leggauss(n)
+    half = (b - a) / 2.0
+    return half * np.sum(weights * func(half * (at + 1.0) + a, *args), axis=-1), None
+
+
+INTEGRATE = {"fixed_quad": (fixed_quad, "a weighted sum over Gauss's points", "that of the sum")}
 CLASSES = {"vectorize": Vectorized}
