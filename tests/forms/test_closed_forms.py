@@ -75,7 +75,7 @@ GRADIENTS = {
     "4(xxᵀ − S)x": (lambda x: np.sum((S - np.outer(x, x)) ** 2), x),
     # inverses and determinants
     "−X⁻ᵀacᵀX⁻ᵀ": (lambda X: a @ np.linalg.solve(X, c), X),
-    "−X⁻ᵀAᵀX⁻ᵀ": (lambda X: np.trace(np.linalg.inv(X) @ A), X),
+    "−(X⁻¹AX⁻¹)ᵀ": (lambda X: np.trace(np.linalg.inv(X) @ A), X),
     "X⁻ᵀ": (lambda X: np.linalg.slogdet(X)[1], X),
     "det(X) X⁻ᵀ": (lambda X: np.linalg.det(X), X),
     "det(AXC) X⁻ᵀ": (lambda X: np.linalg.det(A @ X @ C), X),
@@ -114,7 +114,7 @@ GRADIENTS = {
     "S⁻¹\n  where Sᵀ = S": (lambda S: 2 * np.sum(np.log(np.diag(np.linalg.cholesky(S)))), S),
     "½(S⁻¹ − S⁻¹aaᵀS⁻¹)\n  where Sᵀ = S": (marginal_likelihood, S),
     "−S⁻¹aaᵀS⁻¹\n  where Sᵀ = S": (by_two_solves, S),
-    "V e3 e3ᵀ Vᵀ\n  where S = V diag(λ) Vᵀ\n        e3 = I₄[3]\n        Sᵀ = S": (
+    "vvᵀ\n  where v = V e3\n        S = V diag(λ) Vᵀ\n        e3 = I₄[3]\n        Sᵀ = S": (
         lambda S: np.linalg.eigvalsh(S)[-1],
         S,
     ),
@@ -164,9 +164,9 @@ MORE = [
     ("gradient", "2Aᵀ(AXC + S)Cᵀ", lambda X: np.trace((A @ X @ C + S) @ (A @ X @ C + S).T), X),
     ("gradient", "2Xᵀ", lambda X: np.trace(X @ X), X),
     ("gradient", "AXC + AᵀXCᵀ", lambda X: np.trace(X.T @ A @ X @ C), X),
-    ("gradient", "−X⁻ᵀAᵀCᵀX⁻ᵀ", lambda X: np.trace(A @ np.linalg.inv(X) @ C), X),
-    ("gradient", "−EE\n  where E = (X + S)⁻ᵀ", lambda X: np.trace(np.linalg.inv(X + S)), X),
-    ("gradient", "−2SX(XᵀSXXᵀSX)⁻¹", lambda X: np.trace(np.linalg.inv(X.T @ S @ X)), T),
+    ("gradient", "−(X⁻¹CAX⁻¹)ᵀ", lambda X: np.trace(A @ np.linalg.inv(X) @ C), X),
+    ("gradient", "−((X + S)⁻²)ᵀ", lambda X: np.trace(np.linalg.inv(X + S)), X),
+    ("gradient", "−2SX(XᵀSX)⁻²", lambda X: np.trace(np.linalg.inv(X.T @ S @ X)), T),
     ("gradient", "2 det(E) XE⁻¹\n  where E = XᵀX", lambda X: np.linalg.det(X.T @ X), T),
     ("gradient", "2 det(X²) X⁻ᵀ", lambda X: np.linalg.det(X @ X), X),
     ("gradient", "2X(XᵀX)⁻¹", lambda X: np.log(np.linalg.det(X.T @ X)), T),

@@ -80,6 +80,12 @@ def test_steps_of_a_derivative_with_lets_and_of_several_arguments():
     assert str(e).endswith("f′ = diag(1 − tanh(Ax)²) A")
 
 
+def test_the_function_has_another_name_than_its_argument():
+    e = rz.explain(lambda f: np.sum((A @ f - b) ** 2) + f @ f, x)
+    assert e.steps[0].where == "g" and e.steps[-1].where == "∇g"
+    assert checked(e.derivation, [x]) == len(e.steps) > 5
+
+
 def test_what_has_no_closed_form_is_explained_by_rules():
     e = rz.explain(lambda x: np.sort(x)[0] + np.sum(np.fft.rfft(x).real), x)
     assert e.steps == [] and str(e).endswith(str(e.derivation)) and e.latex() == e.derivation.latex()

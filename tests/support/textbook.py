@@ -8,10 +8,12 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+import textbook_fields
 import textbook_hands
 import textbook_loops
 import textbook_losses
 import textbook_matrices
+import textbook_practice
 import textbook_styles
 from matrix_notation import computed, symbols
 
@@ -79,6 +81,7 @@ def _two(v: Any) -> tuple[int, int]:
 
 
 TABLES = (textbook_matrices, textbook_losses, textbook_styles, textbook_hands, textbook_loops)
+TABLES += (textbook_fields, textbook_practice)
 
 
 def rows(tables: Any = TABLES) -> list[tuple[Any, ...]]:

@@ -178,7 +178,8 @@ class WrittenForm:
     def __init__(self, kind: str, of: Derivation) -> None:
         self.kind, self.of = kind, of
         self.algebra = self.made_algebra()
-        self.layout = Layout(self.algebra)
+        self.eigenvectors: dict[tuple[str, str], str] = {}  # names of single ones: matrix, unit vector
+        self.layout = self._new_layout()
         self.function = _named(of)
         self.arguments = self.function.arguments
         self.heads: list[Tree] = []
@@ -196,6 +197,22 @@ class WrittenForm:
         found.laws, found.sum_laws = applied, applied_to_sums
         return found
 
+    def _new_layout(self) -> Layout:
+        found = Layout(self.algebra)
+        found.trees.column = self._eigenvector
+        return found
+
+    def _eigenvector(self, matrix: str, unit: str) -> str | None:
+        """A name for one column of the eigenvectors or singular vectors of a matrix."""
+        places = {"eigh": (1,), "svd": (0, 2)}
+        every = self.reader.decompositions.items()
+        if not any([matrix == names[k] for (kind, _), names in every for k in places.get(kind, ())]):
+            return None
+        letter = matrix.lower()
+        if (matrix, unit) not in self.eigenvectors:
+            self.eigenvectors[matrix, unit] = self.reader.fresh_name((letter,), f"{letter}{self.algebra.units[unit]}")
+        return self.eigenvectors[matrix, unit]
+
     def _lay_out(self) -> None:
         facts = {name: np.asarray(v) for name, v in (self.function.outside | self.function.indices).items()}
         self.reader = Reader(self.algebra, facts, self.function.names, dict(self.function.indices))
@@ -204,13 +221,19 @@ class WrittenForm:
         try:
             self._lay_out_trees(forms)
         except Unreadable:  # without sums over indices
-            self.layout = Layout(self.algebra)
+            self.layout = self._new_layout()
             self.layout.indices = True
             self._lay_out_trees(forms)
 
     def _lay_out_trees(self, forms: list[tuple[tuple[Polynomial, ...], int]]) -> None:
         self.heads = [min([self._tree(x, rows) for x in some], key=lambda t: t.weight) for some, rows in forms]
         parts = [(name, self._tree(x, rows)) for name, x, rows in self.reader.parts]
+        known_names = symbols_of([*self.heads, *[t for _, t in parts]])
+        trees = self.layout.trees
+        for (matrix, unit), name in self.eigenvectors.items():
+            if name in known_names:
+                pair = trees.node("symbol", value=matrix, rank=2), trees.node("symbol", value=unit, rank=1)
+                parts.append((name, trees.node("chain", pair, rank=1)))
         roots = [*self.heads, *[t for _, t in parts]]
         self.decompositions: list[Decomposition] = []
         for (kind, x), names in self.reader.decompositions.items():
@@ -239,7 +262,8 @@ class WrittenForm:
         told = [name for name, known in facts.items() if known & {"symmetric", "diagonal"} and name not in outside]
         self.symmetric = told
         for name, value in outside.items():
-            told = ("symmetric", "stochastic", "lower", "upper", "mask") if np.ndim(value) else ("positive",)
+            told = ("symmetric", "stochastic", "lower", "upper", "mask") if np.ndim(value) else ()
+            told = (*told, "positive")
             seen = [fact for fact in told if holds(fact, np.asarray(value))]
             facts.setdefault(name, set()).update(seen)
         having = lambda fact: {name for name, known in facts.items() if fact in known}  # noqa: E731

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from fractions import Fraction
 from typing import Any
 
@@ -13,6 +13,7 @@ OWN = {
     "number": 1,
     "power": 1,
     "inverse": 1,
+    "matrix power": 1,
     "call": 1,
     "norm": 1,
     "ones": 1,
@@ -52,6 +53,7 @@ class Trees:
 
     def __init__(self) -> None:
         self.units: dict[str, int] = {}  # unit vectors: where their 1 is
+        self.column: Callable[[str, str], str | None] = lambda matrix, unit: None  # a name for V e₃
         self._trees: dict[Any, Tree] = {}
         self._turned: dict[Any, Tree] = {}
 
@@ -81,9 +83,29 @@ class Trees:
         flat = [t for t in flat if t.rank == 0] + [t for t in flat if t.rank]
         units = [t for t in flat if t.kind != "identity"]
         flat = units if [t for t in units if t.rank] else flat
+        if self.units:
+            flat = self._with_columns(flat)
         if rank == 0 and self.units:
             flat = self._entry(flat)
         return flat[0] if len(flat) == 1 else self.node("chain", flat, rank=rank, symmetric=_palindrome(self, flat))
+
+    def _with_columns(self, flat: list[Tree]) -> list[Tree]:
+        """V e₃ as a vector with a name."""
+        out: list[Tree] = []
+        for t in flat:
+            before = out[-1] if out else t
+            M, e = (t, before) if before.row else (before, t)
+            if before.row and M.kind == "transpose" and e.kind == "transpose":
+                M, e = M.kids[0], e.kids[0]
+            name = None
+            if M.kind == e.kind == "symbol" and (M.rank, e.rank) == (2, 1) and e.value in self.units:
+                name = self.column(M.value, e.value)
+            if name is None:
+                out.append(t)
+                continue
+            v = self.node("symbol", value=name, rank=1)
+            out[-1] = self.node("transpose", (v,), rank=1) if before.row else v
+        return out
 
     def _entry(self, flat: list[Tree]) -> list[Tree]:
         """e₀ᵀ v = v₀ and e₀ᵀ A e₁ = A₀₁ at the end of a product."""
@@ -154,10 +176,14 @@ class Trees:
     def _quotient(self, above: Sequence[Tree], below: Sequence[Tree], rank: int) -> Tree:
         if rank == 1:  # u ∘ u = u²
             above, below = [[self._repeated(t, side.count(t)) for t in dict.fromkeys(side)] for side in (above, below)]
+        numbers = [t for t in above if not t.rank and rank]
+        above = [t for t in above if t.rank or not rank]
         top = self.number(ONE) if not above else above[0]
         if len(above) > 1:
             symmetric = all([t.symmetric for t in above])
             top = self.node("hadamard", above, rank=rank, symmetric=symmetric)
+        if numbers:
+            top = self.chain([*numbers, *([top] if above else [])], rank if above else 0)
         if not below:
             return top
         bottom = below[0] if len(below) == 1 else self.node("hadamard" if rank else "chain", below, rank=rank)
@@ -226,7 +252,7 @@ class Trees:
             whole = self.node("quotient", (inner, bottom), rank=rank)
         else:
             body = [self.number(k), *body] if k != 1 or not body else body
-            whole = self.folded(self.chain(body, rank)) if len(body) > 1 else body[0]
+            whole = self.folded(self.chain(body, rank) if len(body) > 1 else body[0])
         if below:
             bottom = below[0] if len(below) == 1 else self.chain(below, 0)
             whole = self.node("quotient", (whole, bottom), rank=rank)
@@ -241,10 +267,10 @@ class Trees:
         while kids:
             head = kids[0]
             n = 1
-            while n < len(kids) and head.rank == 2 and kids[n] is head and head.kind == "symbol":
+            while n < len(kids) and head.rank == 2 and kids[n] is head and head.kind != "identity":
                 n += 1
             if n > 1:
-                out.append(self.node("matrix power", (head,), n, 2, head.symmetric))
+                out.append(self._matrix_power(head, n))
             else:
                 while n < len(kids) and inner_matrix(head) is not None and inner_matrix(kids[n]) is not None:
                     n += 1
@@ -262,6 +288,13 @@ class Trees:
             if other.weight + 1 < self.chain(matrices, 2).weight:
                 return self.chain([*numbers, self.node("transpose", (self.folded(other),), rank=2)], 2)
         return t
+
+    def _matrix_power(self, t: Tree, n: int) -> Tree:
+        """tⁿ of a matrix: (M⁻¹)ⁿ = M⁻ⁿ and (M⁻ᵀ)ⁿ = (M⁻ⁿ)ᵀ."""
+        if t.kind == "transpose":
+            return self.node("transpose", (self._matrix_power(t.kids[0], n),), rank=2)
+        base, n = (t.kids[0], -n) if t.kind == "inverse" else (t, n)
+        return self.node("matrix power", (base,), n, 2, t.symmetric)
 
     def _uninverted(self, t: Tree) -> Tree:
         return self.turned(t.kids[0].kids[0]) if t.kind == "transpose" else t.kids[0]

@@ -103,7 +103,8 @@ class CodeWriter:
                 return self.call(t.kind, kids[0][0] if not d.columns else _within(kids[0], ATOM))
             case "matrix power":
                 if d.name == "text":
-                    return d.matmul.join([_within(kids[0], ATOM)] * t.value), TIMES
+                    base = self.call("inverse", kids[0][0])[0] if t.value < 0 else _within(kids[0], ATOM)
+                    return d.matmul.join([base] * abs(t.value)), TIMES
                 return self.call("power", kids[0][0], str(t.value))
             case "power":
                 raised = d.raised if t.rank or not d.columns else "^"

@@ -162,6 +162,8 @@ class FormText:
     def _term(self, t: Tree, done: dict[int, str], level: int = TIMES) -> str:
         """A term of a sum; what is the same at every index of a vector is written as a number."""
         numbers = repeated(t) if t.rank == 1 and t.id not in self.names else None
+        if numbers and len(numbers) == 1:
+            return self._within(numbers[0], level, done)
         if numbers:
             return self._chain([self._link(t, x, done) for x in numbers])
         return "1" if numbers is not None else self._within(t, level, done)
@@ -214,7 +216,8 @@ class FormText:
         if isinstance(k, Fraction):
             if 1 < k.denominator <= 64:
                 return n.small_fraction(n.number(k.numerator), n.number(k.denominator))
-            return self._digits(float(k))
+            short = float(n.digits(float(k))) == float(k) or k.denominator == 1
+            return self._digits(float(k)) if short else n.small_fraction(n.number(k.numerator), n.number(k.denominator))
         sign, k = ("" if k > 0 else n["−"]), abs(k)
         for j in (0, 1, -1, 2, -2):  # k² = q πʲ
             q = _simple(k * k / np.pi**j)

@@ -33,20 +33,21 @@ _ASSUMED: ContextVar[list[tuple[Any, tuple[str, ...]]] | None] = ContextVar("ass
 FACTS: dict[str, Callable[[Any], tuple[Any, Any]]] = {
     "symmetric": lambda a: (a, a.T),
     "orthogonal": lambda a: (a.T @ a, np.eye(len(a)) if a.shape[0] == a.shape[1] else np.nan),
-    "stochastic": lambda a: (a.sum(1), np.ones(len(a))),
+    "stochastic": lambda a: (a.sum(-1), np.ones(a.shape[:-1])),
     "diagonal": lambda a: (a, a * np.eye(*a.shape)),
     "lower": lambda a: (a, np.tril(a)),
     "upper": lambda a: (a, np.triu(a)),
     "positive": lambda a: (np.sign(a), np.ones(np.shape(a))),
     "mask": lambda a: (a, np.where(a == 0, 0.0, 1.0)),
 }
-"""What can be assumed of a matrix, or of any array where it is about entries: two arrays that are then the same."""
-OF_ENTRIES = {"positive", "mask"}
+"""What can be assumed of a matrix, or of other arrays where that says something: two arrays that are then the same."""
+AXES = {"stochastic": (1, 2), "positive": range(64), "mask": range(64)}
+"""How many axes an array may have; two for other facts."""
 
 
 def holds(fact: str, a: Any, tolerance: float = 1e-14) -> bool:
     """Whether a fact holds of numbers, up to rounding: forms are true to all digits."""
-    if (a.ndim != 2 and fact not in OF_ENTRIES) or not a.size:
+    if a.ndim not in AXES.get(fact, (2,)) or not a.size:
         return False
     one, other = FACTS[fact](a)
     return np.shape(one) == np.shape(other) and bool(np.abs(one - other).max() <= tolerance * np.abs(one).max())
@@ -54,7 +55,7 @@ def holds(fact: str, a: Any, tolerance: float = 1e-14) -> bool:
 
 def assume(a: Any, **facts: bool) -> Any:
     """The array itself, with facts that closed forms may use: symmetric, orthogonal, diagonal, lower or upper
-    (triangular), stochastic (rows sum to 1), positive (all numbers), mask (zeros and ones).
+    (triangular), stochastic (rows, or a vector, sum to 1), positive (all numbers), mask (zeros and ones).
 
     Numbers are checked, also those of the point where a derivative is taken; a fact that does not hold is an error.
 
@@ -78,7 +79,7 @@ def assume(a: Any, **facts: bool) -> Any:
 
 def _holds_here(fact: str, a: Any) -> bool:
     """Whether a fact holds at the point that a function is traced at; a trace for all points is not kept for points."""
-    if a.ndim != 2 and fact not in OF_ENTRIES:
+    if a.ndim not in AXES.get(fact, (2,)):
         return False
     one, other = FACTS[fact](a)
     if np.shape(one) != np.shape(other):

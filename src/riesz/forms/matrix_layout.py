@@ -8,6 +8,7 @@ and so on, until an expression in the free labels is left.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from fractions import Fraction
 from typing import Any
 
@@ -47,7 +48,8 @@ class Layout:
         if known is not None:
             return known
         candidates, makers = [x], [self.algebra.multiplied_out, self._with_one_of_two, self._over_one_denominator]
-        makers += [lambda y: lists_of_places(self.algebra, y)] if self.algebra.units else []
+        if self.algebra.units:
+            makers += [lambda y: lists_of_places(self.algebra, y), self._lists_inside]
         self._work += sum([1 + len(p.factors) for p in x.products])
         for make in makers if self._work < WORK else []:
             for y in list(candidates):
@@ -70,12 +72,24 @@ class Layout:
                     found.append(self.trees.chain([*numbers, self.trees.node("transpose", (rest,), rank=2)], 2))
             except Unreadable as p:
                 problem = p
+        if x.rank == 2 and len(x.used) == 1 and len(x.products) > 1:  # (a − b)𝟏ᵀ
+            (at,), y = self.algebra.narrowed(x)
+            sides = [self.factored(y), self.trees.ones(x.shape[1 - at])]
+            found.append(self.trees.chain([sides[at], self.trees.turned(sides[1 - at])], 2))
         if not found:
             raise problem or Unreadable("no layout")
         best = self._best[key] = min(found, key=lambda t: t.weight)
         if best.rank == 2 and self.algebra.is_symmetric(x):
             best.symmetric = True
         return best
+
+    def _lists_inside(self, x: Polynomial) -> Polynomial:
+        """Lists of places where sums beside unit vectors are multiplied out, but not the sums inside of these."""
+        opened: list[Monomial] = []
+        for p in x.products:
+            sums = {f.atom for f in p.factors if f.atom.kind == "sum" and f.power == 1}
+            opened += _opened_once(self.algebra, p, sums)
+        return lists_of_places(self.algebra, self.algebra.form(x.shape, opened))
 
     def _complements(self, atoms: list[Atom]) -> dict[Atom, Atom]:
         """Pairs of atoms that are 1 together: σ(−z) and σ(z), [v ≥ u] and [u > v]."""
@@ -200,6 +214,10 @@ class Layout:
                 y = self._taken_out(x, terms)
                 if y is not None:
                     found.append((-len(terms), y.id, y))
+        for k, (terms, gone) in enumerate(_sums_inside(self.algebra, x)):
+            y = self._taken_out(x, terms, gone)
+            if y is not None:
+                found.append((-len(gone), k, y))
         for terms in self._common_numbers(x):
             y = self._number_taken_out(x, terms)
             if y is not None:
@@ -233,7 +251,9 @@ class Layout:
         others = [p for k, p in enumerate(x.products) if k not in terms]
         return self.algebra.form(x.shape, [*others, Monomial(scale, (*part, factor), sizes)])
 
-    def _taken_out(self, x: Polynomial, terms: dict[int, tuple[Monomial, Power, Labels]]) -> Polynomial | None:
+    def _taken_out(
+        self, x: Polynomial, terms: dict[int, tuple[Monomial, Power, Labels]], gone: Sequence[int] = ()
+    ) -> Polynomial | None:
         algebra, rank = self.algebra, x.rank
         _, first, pattern = next(iter(terms.values()))
         summed = list(dict.fromkeys([k for k in pattern if k >= rank]))
@@ -256,7 +276,7 @@ class Layout:
         outside = first._replace(labels=tuple([names.get(k, k) for k in pattern]))
         inside = factor.at(lambda k: k if k < rank else names[summed[k - rank]])
         term = Monomial(scale, (outside, inside), {names[k]: sizes[k] for k in summed})
-        others = [p for m, p in enumerate(x.products) if m not in terms]
+        others = [p for m, p in enumerate(x.products) if m not in terms and m not in gone]
         return algebra.form(x.shape, [*others, term])
 
     # -- one product --------------------------------------------------------------------------------------
@@ -269,8 +289,12 @@ class Layout:
             trees = [self.atom(f.atom) for f in factors]
         finally:
             self.rows = rows
+        minus = [t.kind == "sum" and t.value == (-1,) for t in trees]
         for k, f in enumerate(factors):
-            once = sum([g.atom is f.atom for g in factors]) == 1
+            if minus[k] and f.power.denominator == 1:
+                sign, trees[k] = sign * (-1) ** int(f.power), trees[k].kids[0]
+        for k, f in enumerate(factors):
+            once = sum([g.atom is f.atom for g in factors]) == 1 and not minus[k]
             if f.atom.kind == "sum" and f.power.denominator == 1 and f.power % 2 and once:
                 inner = f.atom.args[0]
                 signs = [q.scale < 0 for q in inner.products]
@@ -357,6 +381,39 @@ def _with_identities(algebra: Algebra, x: Polynomial) -> list[tuple[int, Monomia
                     unit = Power(algebra.identity(n), (new, f.labels[k]))
                     found.append((m, Monomial(p.scale, (*rest, moved, unit), p.sizes | {new: n})))
     return found
+
+
+def _sums_inside(algebra: Algebra, x: Polynomial) -> list[tuple[dict[int, tuple[Monomial, Power, Labels]], list[int]]]:
+    """M r + k r = (M + k I) r, where the terms of k r stand alone: what has r in it, and which terms are k r."""
+    at = {_key(p): m for m, p in enumerate(x.products)}
+    found: list[tuple[dict[int, tuple[Monomial, Power, Labels]], list[int]]] = []
+    for m, p in enumerate(x.products if x.rank in (1, 2) else ()):
+        for f in p.factors:
+            moved = [k for k in f.labels if k >= x.rank]
+            if f.atom.kind != "sum" or f.power != 1 or len(f.labels) != x.rank or len(moved) != 1:
+                continue
+            free = [k for k in range(x.rank) if k not in f.labels]
+            if len(free) != 1 or x.shape[free[0]] != p.sizes[moved[0]]:
+                continue
+            alone = tuple([free[0] if k == moved[0] else k for k in f.labels])
+            places = algebra.form(x.shape, [algebra.renamed(q, alone) for q in f.atom.args[0].products]).products
+            gone = [at.get(_key(q), -1) for q in places]
+            if -1 in gone or m in gone:
+                continue
+            k = x.products[gone[0]].scale / places[0].scale
+            if any([x.products[i].scale != k * q.scale for i, q in zip(gone, places, strict=True)]):
+                continue
+            new = algebra.fresh()
+            one = f.at(lambda i, a=moved[0], new=new: new if i == a else i)
+            unit = Power(algebra.identity(x.shape[free[0]]), (new, free[0]))
+            other = Monomial(k, (one, unit), {new: p.sizes[moved[0]]})
+            found.append(({m: (p, f, f.labels), gone[0]: (other, one, one.labels)}, gone))
+    return found
+
+
+def _key(p: Monomial) -> Any:
+    """A product without its number."""
+    return p.factors, tuple(p.sizes.items())
 
 
 def _opened_once(algebra: Algebra, p: Monomial, sums: set[Atom]) -> list[Monomial]:

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .exact_numbers import ONE, Number, added, exact, to_power
+from .exact_numbers import ONE, Number, added, common_number, exact, to_power
 
 Labels = tuple[int, ...]
 SERIES = {"expm", "sinm", "cosm", "logm", "sqrtm", "sinhm", "coshm", "pinv"}
@@ -381,13 +381,7 @@ class Algebra:
         if not x.products:
             return Fraction(0), x
         scales = [_as_mean(p) for p in x.products]
-        first = ONE if all([isinstance(k, Fraction) for k in scales]) else abs(scales[0])
-        ratios = [exact(k / first) for k in scales]
-        if all([isinstance(k, Fraction) for k in ratios]):
-            tops, bottoms = [k.numerator for k in ratios], [k.denominator for k in ratios]  # type: ignore[union-attr]
-            common: Number = first * Fraction(math.gcd(*tops), math.lcm(*bottoms))
-        else:  # numbers that are no fractions of one another stay where they are
-            common = ONE
+        common = common_number(scales, [bool(p.factors) for p in x.products])
         negative = sum([k < 0 for k in scales])
         if 2 * negative > len(scales) or (2 * negative == len(scales) and scales[0] < 0):
             common = -common

@@ -149,6 +149,10 @@ class Reader:
                     found = self.algebra.array(name, array.shape[::-1] if turned else array.shape, symmetric)
                     found = self.algebra.permuted(found, (1, 0)) if turned else found
                     return self.algebra.scaled(sign, found)
+        places = np.flatnonzero(array)
+        if array.ndim == 1 and len(places) == 1:
+            unit = self.selections.unit(int(places[0]), len(array))
+            return self.algebra.scaled(array[places[0]], unit)
         for name, known in self._whole.items():
             if known.shape == array.shape and (line := _multiple_and_shift(known, array)) is not None:
                 one = self.algebra.constant(line[1], shape)
@@ -158,6 +162,8 @@ class Reader:
         name = self.fresh_name((), f"c{len(self.constants)}")
         self.constants[name] = array
         self._by_numbers[_numbers(array)] = name
+        if holds("stochastic", array):
+            self.algebra.stochastic.add(name)
         return self.algebra.array(name, shape, symmetric)
 
     def named_vector(self, numbers: Sequence[Any]) -> Polynomial | None:

@@ -116,6 +116,8 @@ class Selections:
             return self._entries(R.index, before, x, axis, False)
         if len(before) == 1 and len(after) == 2 and isinstance(R, Function):
             return self._entries(R.index, after, x, axis, True)
+        if len(before) == len(after) == 2 and isinstance(R, (Gather, Function)):
+            return self._columns(R, before, after, x, axis)
         if len(before) > 1 or len(after) > 1:
             raise Unreadable("a sum along pairs of several axes")
         return self._product(self._matrix(R), x, axis, bool(before), bool(after))
@@ -125,6 +127,22 @@ class Selections:
         axes = [1000 if i == axis and before else i for i in range(x.rank)]
         out = [*kept[:axis], *([1001] if after else []), *kept[axis:]]
         return self.algebra.contracted(((1001, 1000), tuple(axes)), tuple(out), (P, x))
+
+    def _columns(self, R: Gather | Function, before: Labels, after: Labels, x: Polynomial, axis: int) -> Polynomial:
+        """x[rows, columns] as a column or a row, or the entries of such put there."""
+        put = isinstance(R, Function)
+        line = before if put else after
+        if 1 not in line:
+            raise Unreadable("a sum along pairs of several axes")
+        at = line.index(1)
+        if put:
+            labels = [i if i < axis + at else i - 1 for i in range(x.rank)]
+            labels[axis + at] = 1000
+            x = self.algebra.contracted((tuple(labels),), tuple(range(x.rank - 1)), (x,))
+            return self._entries(np.ravel(R.index), after, x, axis, True)
+        found = self._entries(np.ravel(R.index), before, x, axis, False)
+        kept = [i if i < axis + at else i + 1 for i in range(found.rank)]
+        return self.algebra.contracted((tuple(kept),), tuple(range(found.rank + 1)), (found,), {axis + at: 1})
 
     def _entries(self, index: Any, box: Labels, x: Polynomial, axis: int, put: bool) -> Polynomial:
         """x[rows, columns], or entries put there: a matrix of rows for each index array."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from fractions import Fraction
 
-from ..exact_numbers import BESIDES, ONE, TIES, exact
+from ..exact_numbers import BESIDES, ONE, TIES, exact, to_power
 from ..polynomials import Algebra, Atom, Labels, Monomial, Polynomial, Power
 
 Law = Callable[[Algebra, Monomial, int], Monomial | None]
@@ -358,6 +358,30 @@ def positive_parts(algebra: Algebra, product: Monomial, k: int) -> Monomial | No
     return None
 
 
+@law("minimum", "maximum")
+def bounds_where_known(algebra: Algebra, product: Monomial, k: int) -> Monomial | None:
+    """min(u, v) [v > u] = u [v > u], and the same for the other side and for max."""
+    f = product.factors[k]
+    if f.power < 1 or len(f.atom.args) != 2:
+        return None
+    u, v = f.atom.args if f.atom.name == "minimum" else f.atom.args[::-1]
+    for side, other in ((u, v), (v, u)):
+        less = algebra.total([(1, other), (-1, side)], f.atom.shape)
+        for g in product.factors:
+            if g.atom.name in TIES and g.labels == f.labels and _difference(algebra, g.atom) is less:
+                left = algebra.power(side, f.power)
+                if len(left.products) > 1:
+                    left = algebra.form(left.shape, [Monomial(ONE, (algebra.together(left)[1],), {})])
+                    if algebra.together(side)[0] != 1:
+                        return None
+                if not left.products:
+                    return Monomial(Fraction(0), (), {})
+                (p,) = left.products
+                p = algebra.renamed(p, f.labels[len(f.labels) - side.rank :])
+                return Monomial(product.scale * p.scale, (*without(product, k), *p.factors), product.sizes | p.sizes)
+    return None
+
+
 @law("cosh", "cos")
 def hyperbolic(algebra: Algebra, product: Monomial, k: int) -> Monomial | None:
     """sinh(z) / cosh(z) = tanh(z), sin(z) / cos(z) = tan(z)."""
@@ -397,6 +421,22 @@ def signs_of_positive(algebra: Algebra, product: Monomial, k: int) -> Monomial |
 
 
 @law("sign", "abs")
+def numbers_of_signs(algebra: Algebra, product: Monomial, k: int) -> Monomial | None:
+    """|c z| = |c| |z| and sign(c z) = sign(c) sign(z) for a number c; sums keep their sign."""
+    f = product.factors[k]
+    number, _ = algebra.content(f.atom.args[0])
+    number = number if len(f.atom.args[0].products) == 1 else abs(number)
+    if number in (0, 1):
+        return None
+    z = algebra.scaled(1 / number, f.atom.args[0])
+    atom = algebra.atom("call", f.atom.name, (z,), z.shape, algebra.is_symmetric(z))
+    scale = product.scale * to_power(abs(number), f.power if f.atom.name == "abs" else Fraction(0))
+    if number < 0 and f.atom.name == "sign" and f.power % 2:
+        scale = -scale
+    return Monomial(scale, (*without(product, k), f._replace(atom=atom)), product.sizes)
+
+
+@law("sign", "abs")
 def signs(algebra: Algebra, product: Monomial, k: int) -> Monomial | None:
     """zᵃ |z|ᵇ sign(z)ᶜ = zᵃ⁺ᵇ where b + c is even; else |z|, sign(z) or z |z| and powers of z."""
     f = product.factors[k]
@@ -430,6 +470,32 @@ def signs(algebra: Algebra, product: Monomial, k: int) -> Monomial | None:
     places = ((one.atom, one.labels), *[(m, f.labels) for m in marks])
     new = [Power(*place, p) for place, p in zip(places, wanted, strict=True) if p]
     return product._replace(factors=(*without(product, *at), *new))
+
+
+@law("sum")
+def nested_fractions(algebra: Algebra, product: Monomial, k: int) -> Monomial | None:
+    """1 / (c (1 + z / c)) = 1 / (c + z), and the same for powers."""
+    f = product.factors[k]
+    if f.atom.kind != "sum" or f.power >= 0 or len(set(f.labels)) < len(f.labels):
+        return None
+    inner = f.atom.args[0]
+    for at, c in enumerate(product.factors):
+        times = c.power / f.power
+        sure = f.power.denominator == 1 or c.atom.name in algebra.positive
+        if at == k or times <= 0 or times.denominator != 1 or not {*c.labels} <= {*f.labels} or not sure:
+            continue
+        labels = tuple([f.labels.index(i) for i in c.labels])
+        below = [
+            -sum([g.power for g in p.factors if g.atom is c.atom and g.labels == labels], Fraction(0))
+            for p in inner.products
+        ]
+        if max(below) != times or 2 * sum([b > 0 for b in below]) < len(below):
+            continue
+        raised = [p._replace(factors=(*p.factors, Power(c.atom, labels, times))) for p in inner.products]
+        scale, new = algebra.together(algebra.form(inner.shape, raised), f.power)
+        new = new.at(f.labels.__getitem__)
+        return Monomial(product.scale * to_power(scale, f.power), (*without(product, k, at), new), product.sizes)
+    return None
 
 
 @law("sum")

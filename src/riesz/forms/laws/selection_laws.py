@@ -5,13 +5,14 @@ Each has fewer terms or fewer factors after it than before.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from fractions import Fraction
 from itertools import pairwise, permutations
 from typing import Any
 
 import numpy as np
 
-from ..exact_numbers import ONE
+from ..exact_numbers import ONE, to_power
 from ..polynomials import Algebra, Atom, Labels, Monomial, Polynomial, Power, Unreadable, factors_of
 from .form_laws import called, law, sigmoid, without
 from .sum_laws import sum_law
@@ -20,6 +21,8 @@ MOST = 4096
 """Sums over more unit vectors stay as they are written."""
 TOGETHER = 3
 """Products of more unit vectors stay as they are written."""
+WORK = 20
+"""How many terms with unit vectors are looked at, for each such vector."""
 _ALONG = -1  # the label of a place that is opened
 
 
@@ -48,6 +51,36 @@ def rows_of_rows(algebra: Algebra, product: Monomial, k: int) -> Monomial | None
         p = algebra.renamed(found.products[0], (*f.labels[:-1], g.labels[1]))
         return Monomial(product.scale * p.scale, (*without(product, k, at), *p.factors), sizes | p.sizes)
     return None
+
+
+@law("sum")
+def picked_entries(algebra: Algebra, product: Monomial, k: int) -> Monomial | None:
+    """P[i, j] / Σₖ P[i, k] X[i, k] = P[i, j] / X[i, j], for rows P of an identity."""
+    f = product.factors[k]
+    inner = f.atom.args[0].products
+    if len(inner) != 1 or len(inner[0].sizes) != 1 or f.power.denominator != 1:
+        return None
+    ((p,), (summed,)) = inner, inner[0].sizes
+    for P in p.factors:
+        if not _picks(algebra, P) or P.labels[1] != summed or P.labels[0] == summed:
+            continue
+        for g in product.factors:
+            if g.atom is P.atom and g.power == 1 and g.labels[0] == f.labels[P.labels[0]]:
+                places = {summed: g.labels[1]} | dict(enumerate(f.labels))
+                rest = [q.at(places.__getitem__) for q in p.factors if q is not P]
+                raised = [q._replace(power=q.power * f.power) for q in rest]
+                scale = product.scale * to_power(p.scale, f.power)
+                return Monomial(scale, (*without(product, k), *raised), product.sizes)
+    return None
+
+
+def _picks(algebra: Algebra, P: Power) -> bool:
+    """Whether a factor is a matrix whose rows are rows of an identity."""
+    if P.atom.kind != "array" or P.power != 1 or len(P.labels) != 2:
+        return False
+    name = P.atom.name
+    rows = algebra.rows.get(name, ())
+    return (len(rows) == 1 and rows[0][0] == 1) or (name in algebra.masks and name in algebra.stochastic)
 
 
 @sum_law
@@ -245,20 +278,39 @@ def lists_of_places(algebra: Algebra, x: Polynomial) -> Polynomial:
                 stand_ins = {a: algebra.array(f"·{k}", (2, *a.shape)) for k, a in enumerate(order)}
                 each = _each(algebra, x.shape, p, stand_ins)
                 if each is not None:
-                    groups.setdefault((each, p.scale), {})[places] = m, order
+                    sign = -1 if each.products and each.products[0].scale < 0 else 1
+                    key = algebra.scaled(sign, each), sign * p.scale
+                    groups.setdefault(key, {})[places] = m, order
         several = [found for found in groups.values() if len({m for m, _ in found.values()}) == len(found) > 2]
         if not several:
             break
         members = max(several, key=len)
         m, order = next(iter(members.values()))
-        p, lists = x.products[m], np.array(sorted(members, key=sorted)).T  # one order of edges, from either end
-        rows = {a: algebra.selected.rows(i, a.shape[0]) for a, i in zip(order, lists, strict=True)}
-        each = _each(algebra, x.shape, p, rows)
-        if each is None:
-            break
-        taken = {m for m, _ in members.values()}
-        x = _summed(algebra, x.shape, [q for i, q in enumerate(x.products) if i not in taken], p.scale, each)
+        p, ends = x.products[m], _both_ways(members)
+        rest = [i for i in range(len(order)) if i not in ends]
+        one_way = [i for i in members if not ends or i[ends[0]] < i[ends[1]]]
+        lists = np.array(sorted(one_way, key=lambda i: (tuple([i[k] for k in rest if ends]), sorted(i)))).T
+        turned = dict(zip(ends, ends[::-1], strict=True))
+        ways = [order, tuple([order[turned.get(k, k)] for k in range(len(order))])]
+        kept = [q for i, q in enumerate(x.products) if i not in {m for m, _ in members.values()}]
+        for atoms in ways[: 1 + bool(ends)]:
+            rows = {a: algebra.selected.rows(i, a.shape[0]) for a, i in zip(atoms, lists, strict=True)}
+            each = _each(algebra, x.shape, p, rows)
+            if each is None:
+                return x
+            kept = list(_summed(algebra, x.shape, kept, p.scale, each).products)
+        x = algebra.form(x.shape, kept)
     return x
+
+
+def _both_ways(members: Iterable[Labels]) -> tuple[int, ...]:
+    """Two places such that every list is there also with these two exchanged, as edges are from either end."""
+    known = set(members)
+    for i, j in permutations(range(len(next(iter(known)))), 2) if known else ():
+        turned = {tuple([p[{i: j, j: i}.get(k, k)] for k in range(len(p))]) for p in known}
+        if i < j and turned == known and not any([p[i] == p[j] for p in known]):
+            return i, j
+    return ()
 
 
 def _run(scales: dict[int, Any]) -> list[int]:
@@ -316,8 +368,9 @@ def _each(algebra: Algebra, shape: Labels, p: Monomial, rows: dict[Atom, Polynom
     x = algebra.form(shape, [p._replace(scale=ONE)])
     key = "rows", x, *rows.items()
     if key not in algebra.memo:
+        done = algebra.memo["each"] = algebra.memo.get("each", 0) + 1
         try:
-            algebra.memo[key] = everywhere(algebra, x, rows)
+            algebra.memo[key] = everywhere(algebra, x, rows) if done < WORK * (10 + len(algebra.units)) else None
         except Unreadable:
             algebra.memo[key] = None
     return algebra.memo[key]

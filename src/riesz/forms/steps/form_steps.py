@@ -96,6 +96,7 @@ class _Told(_Limited):
     def __init__(self, kind: str, of: Derivation) -> None:
         self.lines: list[FormStep] = []
         self.count = 0  # of lines with names of ours
+        self.name = "f"  # of the function, where no array is called so
         super().__init__(kind, of, ())
 
     def _forms(self) -> list[tuple[tuple[Polynomial, ...], int]]:
@@ -126,7 +127,8 @@ class _Told(_Limited):
             trees = [self._tree(x) for x in self._read(program, inputs)]
         except Unreadable:
             return []
-        return list(zip(["f"] if len(trees) == 1 else [f"f{i}" for i in range(len(trees))], trees, strict=True))
+        f = self.name = next((x for x in "fghFGH" if x not in self.function.names), self.reader.fresh_name((), "f"))
+        return list(zip([f] if len(trees) == 1 else [f"{f}{i}" for i in range(len(trees))], trees, strict=True))
 
     def _tell_all(self, program: Program, inputs: list[Polynomial], directions: int) -> None:
         program = program.prune(program.inputs, program.outputs)
@@ -181,8 +183,9 @@ def form_steps(of: Derivation) -> list[FormStep]:
     if final.problem or told.problem or len(final.heads) != len(told.heads):
         return []
     lines = list(told.lines)
-    names = [title or ("∇f" if scalar else "f′") for title in final.titles()]
-    reason = "the gradient: f'(x) dx = ⟨∇f, dx⟩" if scalar else "the derivative: what stands before dx"
+    f = told.name
+    names = [f"∂{f}{t[2:]}" if t else f"∇{f}" if scalar else f"{f}′" for t in final.titles()]
+    reason = f"the gradient: {f}'(x) dx = ⟨∇{f}, dx⟩" if scalar else "the derivative: what stands before dx"
     lines += [FormStep(reason, name, t, t) for name, t in zip(names, told.heads, strict=True)]
     before = told.heads
     for allowed, reason in _one_after_the_other(kind, of):
