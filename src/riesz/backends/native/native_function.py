@@ -79,14 +79,14 @@ class NativeFunction:
         tail = [x.ctypes.data for x in fixed]
         results = [b.size for b in self.written.results]
         own = [b.size for b in buffers[len(self.written.arguments) + len(results) + len(fixed) :]]
-        whole = self._whole
+        whole, small = self._whole, tuning.REUSED_ARRAY_BYTES // FLOAT.itemsize
         free: list[Any] = []  # memory of calls that are over; calls at the same time have their own
 
         def run(given: Sequence[Any]) -> list[Any] | None:
             if whole and not all([exact(given[i]) for i in whole]):
                 return None
             arrays = [np.ascontiguousarray(x, float) for x in given]
-            found = [empty((size,), FLOAT) for size in results]
+            found = [np.empty(size) if size < small else empty((size,), FLOAT) for size in results]
             where = [x.__array_interface__["data"][0] for x in (*arrays, *found)]
             try:
                 memory, rest = free.pop()

@@ -119,15 +119,20 @@ class NumberForms(WholeNodes):
                 return lambda nodes: self._quotient(*nodes)
             case "add" if self.letters[self.at] == "b":
                 return lambda nodes: self.apply("logical_or", *nodes)
-            case "add" | "subtract" | "multiply":
-                form = {"add": graph.add, "subtract": graph.subtract, "multiply": lambda *xs: graph.product(xs)}[name]
-                return lambda nodes: self._held_exactly(form(*nodes))
-            case "power" | "square" if self.letters[self.at] == "i":
-                return lambda nodes: self._whole_power(nodes[0], *(nodes[1:] or [graph.fixed(2)]))
+            case "add":
+                return lambda nodes: self._held_exactly(graph.add(*nodes))
+            case "subtract":
+                return lambda nodes: self._held_exactly(graph.subtract(*nodes))
+            case "multiply":
+                return lambda nodes: self._held_exactly(graph.product(nodes))
+            case "power" if self.letters[self.at] == "i":
+                return lambda nodes: self._whole_power(*nodes)
+            case "square" if self.letters[self.at] == "i":
+                return lambda nodes: self._whole_power(nodes[0], graph.fixed(2))
             case "sign":
                 return lambda nodes: self._sign(nodes[0])
             case "isclose" if not parameters["equal_nan"]:
-                return lambda nodes: self._close(*nodes, parameters["rtol"], parameters["atol"])
+                return lambda nodes: self._close(nodes[0], nodes[1], parameters["rtol"], parameters["atol"])
             case "round" if not parameters.get("decimals"):
                 return lambda nodes: self.apply("rint", nodes[0])
             case "isinf":
