@@ -495,6 +495,66 @@ def test_whole_numbers_stay_exact():
     assert int(rz.compile(state)(42)) == wanted
 
 
+@pytest.mark.parametrize("following, rounds", [(lambda a, b: a + b, 85), (lambda a, b: 3 * b - a, 40)])
+def test_whole_numbers_that_floats_do_not_hold_are_left_to_the_interpreter(following, rounds):
+    """Fibonacci's numbers pass 2⁵³ before they pass 2⁶³."""
+    turned = lambda c, t: ((np.sin(c[0] + t), c[2], following(c[1], c[2])), None)  # noqa: E731
+
+    def f(x, rounds):
+        return rz.loop(turned, (x, 0, 1), np.linspace(0.0, 1.0, rounds))[0][2] % 1009
+
+    a, b = 0, 1
+    for _ in range(rounds):
+        a, b = b, following(a, b)
+    assert 2**53 < b < 2**63
+    assert int(rz.compile(lambda x: f(x, rounds))(0.3)) == b % 1009
+    assert on_numbers(lambda x: f(x, rounds), 0.3)[0] is None
+    agree(lambda x: f(x, 5), 0.3)
+
+
+def test_large_whole_arguments_and_constants():
+    """2⁵³ + 1 is no float."""
+    step = lambda c, t: ((np.cos(c[0]) * t, (c[1] + 2) % 10), None)  # noqa: E731
+    f = lambda x, n: rz.loop(step, (x, n), np.linspace(0.0, 1.0, 20))[0][1]  # noqa: E731
+    n = np.array([2**53 + 1, -(2**53) - 3])
+    np.testing.assert_array_equal(rz.compile(f)(0.3, n), (n + 40) % 10)
+    assert on_numbers(f, 0.3, n)[0] is None
+    np.testing.assert_array_equal(rz.compile(lambda x: f(x, n))(0.3), (n + 40) % 10)
+    agree(f, 0.3, n // 2**20)
+
+
+ROWS = np.random.default_rng(5).normal(size=(40, 3))
+COUNTED = {
+    "truths added up": lambda c, u: 0.5 * c + 0.1 * np.sum(c > u) + 0.1 * ((c > 0.0) + (u > 0.0)),
+    "along an axis": lambda c, u: 0.5 * c + 0.1 * np.sum(c[:, None] > u, axis=0) + u * np.sum(c[:, None] > u, axis=1),
+    "not zero": lambda c, u: 0.5 * c + 0.1 * np.count_nonzero(np.maximum(u, 0.0)) + 0.1 * np.count_nonzero(u > c),
+    "whole parts": lambda c, u: 0.5 * c + 0.1 * (4.0 * c + u).astype(int) * (u > 0).astype(int),
+    "a place computed": lambda c, u: 0.5 * c + 0.1 * ROWS[(10.0 * np.abs(np.sin(c[0]))).astype(int) % 40],
+    "an angle in its period": lambda c, u: np.mod(0.9 * c + u + np.pi, 2.0 * np.pi) - np.pi,
+    "rests of both signs": lambda c, u: (
+        0.2 * np.mod(c + u, 9.3 + c * c) + 0.1 * ((u - 0.1 * c) % -1.1) + np.fmod(u, 0.7)
+    ),
+    "quotients": lambda c, u: 0.5 * c + 0.1 * ROWS[((np.round(u[0]) * 0.3) // 0.1).astype(int) % 40] + 0.1 * (u // 0.3),
+    "whole quotients": lambda c, u: 0.5 * c + 0.1 * ((9 * u).astype(int) // 4) - 0.1 * ((9 * u).astype(int) % -4),
+    "whole powers": lambda c, u: 0.5 * c + 0.01 * ((9 * u).astype(int) ** 3 + np.square((4 * np.sin(c)).astype(int))),
+    "rounded": lambda c, u: 0.5 * c + 0.1 * (np.round(u) + np.rint(2.0 * u) + np.ceil(u - 0.2 * c)),
+    "middle of three": lambda c, u: 0.5 * c + np.median(c + u) + 0.1 * np.percentile(u * c, 30),
+    "signs": lambda c, u: 0.5 * c + np.heaviside(u, 0.5) + np.copysign(c, u) + np.where(np.signbit(c - u), u, c),
+    "the known one": lambda c, u: 0.5 * np.fmax(c, u) + 0.3 * np.fmin(u, c * c),
+    "near enough": lambda c, u: np.where(np.isclose(c, u, atol=0.4), c, 0.5 * u + 0.2 * c),
+    "all near": lambda c, u: np.where(np.allclose(c, u, atol=1.5), 0.9 * c, 0.5 * u),
+}
+
+
+@pytest.mark.parametrize("name", COUNTED)
+def test_counts_rests_and_rounding(name):
+    body, x = COUNTED[name], np.array([0.3, -0.5, 0.8])
+    last = lambda x: rz.loop(lambda c, u: (body(c, u), None), x, ROWS)[0]  # noqa: E731
+    for f in (last, rz.grad(lambda x: np.sum(last(x) ** 2))):
+        agree(f, x, tolerance=1e-10)
+    agree(rz.vmap(last), x + 0.01 * np.arange(9.0)[:, None], tolerance=1e-10)
+
+
 def test_a_carry_is_collected_before_others_change():
     """dW ← dW + dh hᵀ reads dh, which this round changes too."""
     X = np.random.default_rng(4).normal(size=(10, 70))

@@ -18,7 +18,7 @@ from riesz.ops.op import Combination, Contraction, contraction, product
 from riesz.ops.opaque import Discrete
 from riesz.programs.cost import cost
 from riesz.programs.passes.fusing import in_order, ready
-from riesz.programs.passes.ordering import ordered
+from riesz.programs.passes.ordering import ordered, paired
 from riesz.programs.program import INPUT, Constant, Program, outputs
 from riesz.runtime import tuning
 from riesz.spaces.formal_vectors import dense
@@ -284,3 +284,28 @@ def test_a_gradient_does_not_hand_out_arrays_of_the_caller():
     for f in (lambda x, y: np.sum(x * y), lambda x, y: np.sum(x * y.T), lambda x, y: np.sum(x.T * y)):
         found = rz.grad(f)(np.ones((80, 80)), y)
         assert not np.shares_memory(found, y) and found.flags.writeable
+
+
+@pytest.mark.parametrize(
+    "text", ["ij,ik,i->jk", "ij,ik,i->kj", "ij,jk,kl,l->i", "ij,ij,ij->ij", "i,j,i->j", "i,j,k->kij", ",ij,i->j"]
+)
+def test_products_of_several_arrays_become_pairs(text):
+    """As NumPy's einsum has them; what selects, or has a label twice, stays as it is."""
+    rng, n = np.random.default_rng(1), {"i": 5, "j": 4, "k": 3, "l": 2}
+    labels, out = text.split("->")
+    names = {k: i for i, k in enumerate("ijkl")}
+    xs = [rng.normal(size=tuple([n[k] for k in ls])) for ls in labels.split(",")]
+    whole = Program()
+    slots = [whole.input(x.shape) for x in xs]
+    op = contraction(tuple([tuple([names[k] for k in ls]) for ls in labels.split(",")]), tuple([names[k] for k in out]))
+    whole.outputs = [whole.step(op, tuple(slots))]
+    pairs = paired(whole)
+    assert all([len(args) <= 2 for args in pairs.args]) and paired(pairs) is pairs
+    np.testing.assert_allclose(dense(outputs(pairs, NUMBERS, xs)[0]), np.einsum(text, *xs), atol=1e-14)
+
+
+def test_products_that_select_are_not_paired():
+    p = Program()
+    slots = [p.input((5,)) for _ in range(3)]
+    p.outputs = [p.step(contraction(((0,), (0,), (0,)), (0,), {}, (1,)), tuple(slots))]
+    assert paired(p) is p

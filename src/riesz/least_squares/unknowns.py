@@ -96,7 +96,7 @@ class Unknowns:
             np.ravel(a).astype(float) if M is None else np.ones(size)
             for M, a, size in zip(self.manifolds, flatten(x)[0], self.sizes, strict=True)
         ]
-        return np.concatenate([np.zeros(0), *parts])
+        return parts[0] if len(parts) == 1 else np.concatenate([np.zeros(0), *parts])
 
     def parts(self, flat: Any) -> Any:
         """Flat coordinates as a tree of tangent vectors."""

@@ -28,6 +28,8 @@ ONE_LEAF: Tree = (LEAF,)
 
 def flatten(value: Any) -> tuple[list[Any], Tree]:
     """The leaves of nested tuples, lists, dicts, named tuples and dataclasses, in order, and the tree around them."""
+    if type(value) is np.ndarray or type(value) is float:
+        return [value], ONE_LEAF
     leaves: list[Any] = []
     code: list[Any] = []
     stack: list[Any] = [value]

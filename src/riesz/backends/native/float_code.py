@@ -34,10 +34,11 @@ _PLAIN = (*_TURNED, "expm1", "log1p", "log2", "log10", "hypot", "erf", "erfc", "
 _FUNCTIONS: dict[str, Any] = {
     **{f"arc{f}": getattr(math, f"a{f}") for f in _TURNED},
     **{f: getattr(math, f) for f in (*_PLAIN, "exp2", "isfinite", "isnan")},
-    **{"arctan2": math.atan2, "gammaln": math.lgamma, "absolute": abs},
+    **{"arctan2": math.atan2, "gammaln": math.lgamma, "absolute": abs, "copysign": math.copysign},
 }
 _TEXTS = {"where": "({1} if {0} else {2})", "number": "float({})", "plus": "({} + {})"}
-_NAMES = {"inf": math.inf, "nan": math.nan, "floor": math.floor, "trunc": math.trunc, "copysign": math.copysign}
+_NAMES: dict[str, Any] = {f: getattr(math, f) for f in ("inf", "nan", "floor", "ceil", "trunc", "copysign")}
+_NAMES["round"] = round
 LONGEST = 160
 """Expressions of more characters get a variable."""
 

@@ -47,8 +47,8 @@ _COMPARE = {
 }
 _LOGIC = {"logical_and": "and", "logical_or": "or", "logical_xor": "xor"}
 _INTRINSICS = {
-    **{f: f for f in ("sqrt", "exp", "log", "sin", "cos", "exp2", "log2", "log10", "floor", "trunc")},
-    **{"power": "pow", "absolute": "fabs"},
+    **{f: f for f in ("sqrt", "exp", "log", "sin", "cos", "exp2", "log2", "log10", "floor", "ceil", "trunc", "rint")},
+    **{"power": "pow", "absolute": "fabs", "copysign": "copysign"},
 }
 _LIBRARY = {
     **{f"arc{f}": f"a{f}" for f in ("sin", "cos", "tan", "sinh", "cosh", "tanh", "tan2")},

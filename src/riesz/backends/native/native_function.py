@@ -23,6 +23,7 @@ from ..python.scalar_code import RAISED
 from ..python.unrolled import FLOAT
 from .float_code import float_function
 from .machine_code import assembly, compiled
+from .number_forms import exact
 from .scope import Scope
 from .statements import Blocked, Buffer, Position, Statements
 from .writer import Arrayed, StatementWriter
@@ -54,6 +55,7 @@ class NativeFunction:
     def __init__(self, program: Program, letters: Sequence[str], most: int | None = None) -> None:
         writer = StatementWriter(most)
         self.shapes = [program.shapes[s] for s in program.outputs]
+        self._whole = [i for i, name in enumerate(letters) if name == "i"]
         inputs: list[Any] = []
         for slot in program.inputs:
             shape = program.shapes[slot]
@@ -77,11 +79,14 @@ class NativeFunction:
         tail = [x.ctypes.data for x in fixed]
         results = [b.size for b in self.written.results]
         own = [b.size for b in buffers[len(self.written.arguments) + len(results) + len(fixed) :]]
+        whole, small = self._whole, tuning.REUSED_ARRAY_BYTES // FLOAT.itemsize
         free: list[Any] = []  # memory of calls that are over; calls at the same time have their own
 
         def run(given: Sequence[Any]) -> list[Any] | None:
+            if whole and not all([exact(given[i]) for i in whole]):
+                return None
             arrays = [np.ascontiguousarray(x, float) for x in given]
-            found = [empty((size,), FLOAT) for size in results]
+            found = [np.empty(size) if size < small else empty((size,), FLOAT) for size in results]
             where = [x.__array_interface__["data"][0] for x in (*arrays, *found)]
             try:
                 memory, rest = free.pop()
@@ -99,8 +104,11 @@ class NativeFunction:
     def floats(self) -> Run:
         """As Python on floats."""
         _, function = float_function(self.written)
+        whole = self._whole
 
         def run(given: Sequence[Any]) -> list[Any] | None:
+            if whole and not all([exact(given[i]) for i in whole]):
+                return None
             try:
                 found = function(*[np.asarray(x, float).reshape(-1).tolist() for x in given])
             except RAISED:

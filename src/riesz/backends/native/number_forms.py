@@ -10,7 +10,7 @@ import numpy as np
 
 from ...ops.op import Shape
 from ...ops.opaque import Discrete, Ruled, Strongly, anywhere
-from ...programs.axis.scalars import ONE, ZERO, Operation, convert
+from ...programs.axis.scalars import ONE, ZERO, Fixed, Operation, convert
 from ...terms.primitives import RULES
 from ...tracing.rules.reductions import shares
 from ..python.unrolled import WholeNodes
@@ -24,7 +24,7 @@ PLAIN = (
     *("exp", "log", "sin", "cos", "tan", "arcsin", "arccos", "arctan", "sinh", "cosh", "tanh", "arcsinh", "arccosh"),
     *("arctanh", "expm1", "log1p", "exp2", "log2", "log10", "cbrt", "arctan2", "hypot", "erf", "erfc", "gammaln"),
     *("less", "less_equal", "greater", "greater_equal", "equal", "not_equal", "isnan", "isfinite", "where", "plus"),
-    *("logical_and", "logical_or", "logical_not", "logical_xor", "floor", "trunc", "fmod"),
+    *("logical_and", "logical_or", "logical_not", "logical_xor", "floor", "ceil", "trunc", "rint", "fmod", "copysign"),
 )
 """What both targets can print."""
 _KNOWN = {*PLAIN}
@@ -37,10 +37,13 @@ _BITS = {
 _WHOLE = {
     *("add", "subtract", "maximum", "minimum", "clip", "_number", "_same", "where", "as_type", "absolute", "negative"),
     *("multiply", "remainder", "floor_divide", "_wrap", "max", "amax", "min", "amin", "argmax", "argmin", "_argsort"),
+    *("sum", "count_nonzero", "_order_or_nan", "power", "square"),
 }
 """What whole numbers stay whole numbers under, as floats of 64 bits too."""
-_PLACES = ("argmax", "argmin", "_argsort", "_find", "_interval")
-"""What gives positions."""
+_PLACES = ("argmax", "argmin", "_argsort", "_order_or_nan", "_find", "_interval", "sum", "count_nonzero")
+"""What gives positions, or counts."""
+EXACT = 1 << 53
+"""Floats hold whole numbers up to this one exactly."""
 
 
 def form_name(op: Operation) -> str:
@@ -55,12 +58,20 @@ def form_name(op: Operation) -> str:
     return name
 
 
+def exact(x: Any) -> bool:
+    """Whether floats hold whole numbers exactly."""
+    return bool(np.max(x, initial=0) <= EXACT and np.min(x, initial=0) >= -EXACT)
+
+
 def _op(name: str) -> Operation:
     return Operation(name, getattr(np, name))
 
 
 class NumberForms(WholeNodes):
-    """Nodes of steps on numbers."""
+    """Nodes of steps on numbers. `letters`: the kinds of slots, f, i or b; `at`: the slot that is written."""
+
+    letters: list[Any]
+    at: int
 
     def numbers(self, x: Any) -> Any:
         """Anything as nodes."""
@@ -105,11 +116,31 @@ class NumberForms(WholeNodes):
             case "remainder":
                 return lambda nodes: self._remainder(*nodes)
             case "floor_divide":
-                return lambda nodes: graph.divide(graph.subtract(nodes[0], self._remainder(*nodes)), nodes[1])
+                return lambda nodes: self._quotient(*nodes)
+            case "add" if self.letters[self.at] == "b":
+                return lambda nodes: self.apply("logical_or", *nodes)
+            case "add":
+                return lambda nodes: self._held_exactly(graph.add(*nodes))
+            case "subtract":
+                return lambda nodes: self._held_exactly(graph.subtract(*nodes))
             case "multiply":
                 return lambda nodes: self._held_exactly(graph.product(nodes))
+            case "power" if self.letters[self.at] == "i":
+                return lambda nodes: self._whole_power(*nodes)
+            case "square" if self.letters[self.at] == "i":
+                return lambda nodes: self._whole_power(nodes[0], graph.fixed(2))
             case "sign":
                 return lambda nodes: self._sign(nodes[0])
+            case "isclose" if not parameters["equal_nan"]:
+                return lambda nodes: self._close(nodes[0], nodes[1], parameters["rtol"], parameters["atol"])
+            case "round" if not parameters.get("decimals"):
+                return lambda nodes: self.apply("rint", nodes[0])
+            case "isinf":
+                return lambda nodes: self.apply("equal", self.apply("absolute", nodes[0]), graph.fixed(math.inf))
+            case "signbit":
+                return lambda nodes: self.apply("less", self.apply("copysign", ONE, nodes[0]), ZERO)
+            case "heaviside":
+                return lambda nodes: self._rise(nodes[0], nodes[1])
             case "clip" if not parameters:
                 return lambda nodes: self.apply("minimum", self.apply("maximum", *nodes[:2]), nodes[2])
             case _ if name in _BITS:
@@ -118,16 +149,35 @@ class NumberForms(WholeNodes):
                 return super()._function(op)
 
     def _remainder(self, a: int, b: int) -> int:
-        """x − y·⌊x / y⌋ of whole numbers."""
+        """x − y·⌊x / y⌋, with the sign of y."""
         self.failing(self.apply("equal", b, ZERO))
         graph, rest = self.graph, self.apply("fmod", a, b)
         other = self.apply("logical_xor", self.apply("less", rest, ZERO), self.apply("less", b, ZERO))
-        moved = self.apply("logical_and", other, self.apply("not_equal", rest, ZERO))
-        return graph.select(moved, graph.add(rest, b), rest)
+        moved = graph.select(other, graph.add(rest, b), rest)
+        return graph.select(self.apply("equal", rest, ZERO), self.apply("copysign", graph.fixed(0.0), b), moved)
+
+    def _quotient(self, a: int, b: int) -> int:
+        """⌊x / y⌋: a whole number, which (x − rest) / y may miss by a rounding."""
+        return self.apply("rint", self.graph.divide(self.graph.subtract(a, self._remainder(a, b)), b))
+
+    def _whole_power(self, x: int, exponent: int) -> int:
+        op, found = self.graph.ops[exponent], ONE
+        if type(op) is not Fixed or not 0 <= op.value <= 8:
+            raise Blocked("a power of whole numbers")
+        for _ in range(int(op.value)):
+            found = self._held_exactly(self.graph.product((found, x)))
+        return found
+
+    def _close(self, a: int, b: int, rtol: float, atol: float) -> int:
+        graph = self.graph
+        bound = graph.combination((1.0, rtol), (graph.fixed(float(atol)), self.apply("absolute", b)))
+        near = self.apply("less_equal", self.apply("absolute", graph.subtract(a, b)), bound)
+        return self.either([self.apply("logical_and", near, self.apply("isfinite", b)), self.apply("equal", a, b)])
 
     def _held_exactly(self, x: int) -> int:
-        """A whole number that a float holds exactly; with a larger one the ordinary way is taken."""
-        self.failing(self.apply("greater", self.apply("absolute", x), self.graph.fixed(float(1 << 53))))
+        """A whole number that a float holds exactly; with a larger one, or nan, the ordinary way is taken."""
+        inside = self.apply("less_equal", self.apply("absolute", x), self.graph.fixed(float(EXACT)))
+        self.failing(self.apply("logical_not", inside))
         return x
 
     def failing(self, node: int) -> None:
@@ -140,17 +190,34 @@ class NumberForms(WholeNodes):
             return lambda nodes: graph.apply(convert(dtype), nodes) if graph.truth(nodes[0]) else nodes[0]
         if dtype.kind == "b":
             return lambda nodes: nodes[0] if graph.truth(nodes[0]) else self.apply("not_equal", nodes[0], ZERO)
+        if dtype == np.dtype(np.int64):
+            return lambda nodes: self._whole_number(nodes[0])
         raise Blocked(f"conversion to {dtype}")
 
+    def _whole_number(self, x: int) -> int:
+        if self.graph.truth(x):
+            return self.graph.select(x, ONE, self.graph.fixed(0.0))
+        whole = self._held_exactly(self.apply("trunc", x))
+        return self.apply("add", whole, self.graph.fixed(0.0))  # not −0
+
     def _sign(self, x: int) -> int:
+        return self._rise(x, x, -1.0)
+
+    def _rise(self, x: int, at: int, below: float = 0.0) -> int:
+        """1 for positive numbers, `below` for negative ones, `at` for 0; nan is nan."""
         graph = self.graph
-        below = graph.select(self.apply("less", x, ZERO), graph.fixed(-1.0), x)  # 0 and nan as they are
-        return graph.select(self.apply("greater", x, ZERO), ONE, below)
+        rest = graph.select(self.apply("less", x, ZERO), graph.fixed(below), graph.select(
+            self.apply("equal", x, ZERO), at, x))  # fmt: skip
+        return graph.select(self.apply("greater", x, ZERO), ONE, rest)
 
     def _larger(self, a: int, b: int) -> int:
         graph = self.graph
         equal = graph.select(self.apply("equal", a, b), graph.fixed(0.5), ZERO)
         return graph.select(self.apply("greater", a, b), ONE, equal)
+
+    def _larger_number(self, a: int, b: int) -> int:
+        alone = self.apply("logical_and", self.apply("isnan", b), self.apply("logical_not", self.apply("isnan", a)))
+        return self.graph.select(alone, ONE, self._larger(a, b))
 
     def _primitive(self, p: Any, nodes: tuple[int, ...]) -> int:
         graph, x = self.graph, nodes[0]
@@ -160,10 +227,18 @@ class NumberForms(WholeNodes):
             case "larger":
                 return self._larger(*nodes)
             case "step":
-                return graph.select(self.apply("less_equal", x, ZERO), graph.fixed(0.0), graph.select(
-                    self.apply("greater", x, ZERO), ONE, x))  # fmt: skip
+                return self._rise(x, graph.fixed(0.0))
             case "logaddexp":
                 return self._logaddexp(*nodes)
+            case "remainder":
+                return self._remainder(*nodes)
+            case "fmax" | "fmin" as name:
+                (a, b), larger = nodes, self.apply("maximum" if name == "fmax" else "minimum", *nodes)
+                return graph.select(self.apply("isnan", a), b, graph.select(self.apply("isnan", b), a, larger))
+            case "larger_number":
+                return self._larger_number(*nodes)
+            case "smaller_number":
+                return self._larger_number(*[graph.scale(-1.0, node) for node in nodes])
             case "power_slope":
                 a, b = nodes
                 none = self.apply("equal", b, ZERO)
@@ -190,10 +265,12 @@ class NumberForms(WholeNodes):
         if name in ("argmax", "argmin"):
             found = argument(self, _rows(xs[0], parameters.get("axis")), name == "argmax")
             return np.array(found, np.intp).reshape(shape)
-        if name == "_argsort":
+        if name in ("_argsort", "_order_or_nan"):
             return np.array(order(self, xs[0].reshape(-1, xs[0].shape[-1])), np.intp).reshape(shape)
         if name in ("max", "amax", "min", "amin", "_top"):
             return self._extremum(xs[0], parameters["axis"], name not in ("min", "amin"), shape)
+        if name in ("sum", "count_nonzero"):
+            return self._counted(xs[0], parameters["axis"], shape, name == "sum")
         if name in ("any", "all"):
             rows = _rows(xs[0], parameters["axis"])
             joined = "logical_or" if name == "any" else "logical_and"
@@ -201,6 +278,16 @@ class NumberForms(WholeNodes):
         if name == "_share":
             return self._mirror_shares(xs[0], parameters["lower"])
         raise Blocked(f"the function {name}")
+
+    def _counted(self, x: Any, axis: Any, shape: Shape, every: bool) -> Any:
+        """Sums of truth values and whole numbers; how many are not 0 unless `every` one counts as what it is."""
+        graph, none = self.graph, self.graph.fixed(0.0)
+        found: list[int] = []
+        for node in x.reshape(-1).tolist():
+            node = node if every or graph.truth(node) else self.apply("not_equal", node, ZERO)
+            found.append(graph.select(node, ONE, none) if graph.truth(node) else node)
+        rows = _rows(np.array(found, np.intp).reshape(x.shape), axis)
+        return self._folded(rows, lambda a, b: self._held_exactly(graph.add(a, b))).reshape(shape)
 
     def _folded(self, rows: Any, join: Callable[[int, int], int]) -> Any:
         found: list[int] = []
@@ -284,14 +371,14 @@ class NumberForms(WholeNodes):
             return {"f": "f", "b": "b", "i": "i"}.get(kind.kind, "") or self._refused(str(kind))
         if op.function is anywhere or name in _PLACES:
             return "i"
-        if name in ("any", "all"):
+        if name in ("any", "all", "isclose"):
             return "b"
         return given[0]
 
     def whole(self, op: Discrete, given: list[Any]) -> None:
         """Refuse arithmetic of whole numbers that floats do not have."""
         name = op.function.__name__
-        compared = name in ("less", "less_equal", "greater", "greater_equal", "equal", "not_equal")
+        compared = name in ("less", "less_equal", "greater", "greater_equal", "equal", "not_equal", "isclose")
         if "i" in given and not compared and name not in _WHOLE and op.function is not anywhere:
             self._refused(f"{name} of whole numbers")
 

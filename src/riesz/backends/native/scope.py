@@ -28,7 +28,7 @@ from ...programs.sub_programs import Block, Call, Loop
 from ...runtime import tuning
 from ...spaces.formal_vectors import dense, weak
 from .computed_positions import Collected, Scattered, found_places, put, taken
-from .number_forms import NumberForms, form_name
+from .number_forms import NumberForms, exact, form_name
 from .pieces import pieces
 from .rounds import branches, rounds
 from .statements import Blocked, Buffer, Fail, For, Position, SetNumber, Update, Value, counter
@@ -271,6 +271,8 @@ class Scope(NumberForms):
 
     def _constant(self, value: Any, shape: Shape) -> Slot:
         one = weak(value)
+        if np.asarray(one).dtype.kind == "i" and not exact(one):
+            raise Blocked("a whole number that floats do not hold")
         if math.prod(shape) <= tuning.NATIVE_SLOT_NUMBERS:
             return self._constants(one, shape)
         whole = np.asarray(dense(value))

@@ -27,6 +27,7 @@ from ...programs.program import INPUT, Constant, Program
 from ...programs.sub_programs import Call, Loop
 from ...relations.compound import Both
 from ...relations.kinds import Diagonal, Function, Gather, Pairs, Point, Range, Segments, Triangular
+from ...relations.spanned import Spanned
 from ...runtime import buffers, tuning
 from ...spaces.contraction import column_sums, number
 from ...spaces.formal_vectors import dense, weak
@@ -476,7 +477,7 @@ class Arrays:
             text = self._wide(text, self._shape)
         return self._set(text, kind, True) if gone and kept == out else self._view(text, kind)
 
-    @LINES("x[2:], take, concatenate; others as in the interpreter", Reduction)
+    @LINES("x[2:], take, concatenate, bincount; others as in the interpreter", Reduction)
     def _reduction(self, op: Reduction, xs: list[ArrayValue]) -> ArrayValue:
         if len(xs) > 1:
             if op.joined is None or any([x.kind is None for x in xs]):
@@ -491,6 +492,7 @@ class Arrays:
         x, shape = self.array(xs[0]), self._shape
         source, target = relation.source.box, relation.target.box or ()
         line = bool(source) and len(source) == 1 and bool(shape)
+        small = line and x.kind is not None and x.kind == FLOAT and not self._over(x.kind)
         head = ":, " * op.axis
         match relation:
             case Point() if source == ():  # a set of one point has no axis
@@ -505,8 +507,25 @@ class Arrays:
             case Gather() if line and numbers(shape) < tuning.COMPILED_PAIR_LOOPS_FROM:
                 index = self._name(f"i{self._slot}", relation.index.reshape(target))
                 return self._set(f"{self._np('take')}({x.text}, {index}, axis={op.axis})", x.kind, True)
+            case Range(turned=True) if small and len(target) == 1:
+                found = self._set(f"{self._np('zeros')}({shape})", x.kind, True)
+                self.lines.append(f"{found.text}[{head}{slice_text(relation.slice(relation.source.size))}] = {x.text}")
+                return found
+            case Pairs() | Spanned() if (
+                small and len(x.shape) == len(shape) == 1 and relation.count <= tuning.OVERWRITTEN_NUMBERS
+            ):
+                return self._few_pairs(relation, x)
             case _:
                 return self._new(op, [x]) if _copies(relation) else self._call(op, [x])
+
+    def _few_pairs(self, relation: Any, x: ArrayValue) -> ArrayValue:
+        """Numbers added up where pairs say, in the order of the pairs."""
+        source, target, times = relation.pairs()
+        there = f"{self._np('take')}({x.text}, {self._name(f'i{self._slot}', source)})"
+        if (np.asarray(times) != 1).any():
+            there = f"{there} * {self._name(f'k{self._slot}', np.asarray(times, float))}"
+        to = self._name(f"j{self._slot}", target)
+        return self._set(f"{self._np('bincount')}({to}, {there}, {relation.target.size})", x.kind, True)
 
 
 def _of(part: slice, head: str, length: int) -> str:

@@ -14,6 +14,7 @@ from ...programs.axis.slices import Tiled
 from ...programs.axis.tiling import tiled
 from ...programs.passes.deferring import unguarded
 from ...programs.passes.fusing import fused
+from ...programs.passes.ordering import paired
 from ...programs.program import Program
 from ...programs.sub_programs import Block
 from ...runtime import tuning
@@ -35,7 +36,7 @@ def array_code(task: Task) -> Code:
     """A line for each step; loops over tiles where these save large temporaries."""
     record, names = task.record, task.names
     plain = unguarded(task.program)
-    joined = task.program if plain is None else fused(plain[0])  # without guards more can be joined
+    joined = paired(task.program if plain is None else fused(plain[0]))  # without guards more can be joined
     program = tiled(joined.hushed_first)
     inputs = [ArrayValue(n, a.shape, kind) for n, a, kind in zip(names, record.avals, task.kinds, strict=True)]
     code = TiledArrays(program, inputs)

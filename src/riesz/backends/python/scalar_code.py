@@ -49,14 +49,16 @@ FORMS: dict[Any, str] = {
     np.invert: "(not {})",
     np.logaddexp: "logaddexp({}, {})",
     np.floor: "copysign(floor({0}), {0})",
+    np.ceil: "copysign(ceil({0}), {0})",
     np.trunc: "copysign(trunc({0}), {0})",
+    np.rint: "copysign(round({0}), {0})",
     np.maximum: "({0} if {0} >= {1} or {0} != {0} else {1})",
     np.minimum: "({0} if {0} <= {1} or {0} != {0} else {1})",
     np.fmax: "({0} if {0} >= {1} or {1} != {1} else {1})",
     np.fmin: "({0} if {0} <= {1} or {1} != {1} else {1})",
 }
-_MATH = (*_CALLS, "pow", "floor", "trunc", "copysign", "inf", "nan")
-NAMES: dict[str, Any] = {**{name: getattr(math, name) for name in _MATH}, "logaddexp": logaddexp}
+_MATH = (*_CALLS, "pow", "floor", "ceil", "trunc", "copysign", "inf", "nan")
+NAMES: dict[str, Any] = {**{name: getattr(math, name) for name in _MATH}, "logaddexp": logaddexp, "round": round}
 """What generated code may call."""
 _TWICE = {f for f, form in FORMS.items() if "{0}" in form}
 

@@ -64,7 +64,8 @@ def has_nan(x: Any) -> bool:
     >>> has_nan(np.ones(3)), has_nan(np.array([1.0, np.inf])), has_nan(np.array([1.0, np.nan]))
     (False, False, True)
     """
-    if np.size(x) > 1 << 13:  # BLAS would wake its threads for a product that takes a few microseconds
+    size = x.size if type(x) is np.ndarray else np.size(x)
+    if size > 1 << 13:  # BLAS would wake its threads for a product that takes a few microseconds
         total: Any = x.min()  # a nan, where there is one
     else:
         total = cast(Any, np.vdot)(x, x)  # squares: no two infinities cancel

@@ -38,6 +38,27 @@ def ordered(program: Program, runs: int = 1) -> Program:
     return networks.written()
 
 
+@quiet
+def paired(program: Program) -> Program:
+    """The same function with products of three and more arrays written as pairs: array code has a line for each."""
+
+    def rule(small: Program, slot: int, given: list[int]) -> int | None:
+        op, args = program.ops[slot], program.args[slot]
+        if type(op) is not Contraction or len(args) < 3 or op.strong or op.extra:
+            return None
+        if any([len(set(ls)) < len(ls) for ls in (*op.labels, op.out)]):
+            return None
+        factors = [program.ops[a] for a in args]
+        if not all([_floating(f) and type(getattr(f, "value", None)) is not Formal for f in factors]):
+            return None
+        sizes = op.sizes(tuple([program.shapes[a] for a in args]))
+        best = path(op.labels, op.out, sizes)
+        network = ProductNetwork(list(range(len(args))), list(op.labels), op.out, sizes, 1.0, best)
+        return _write(small, network, 1.0, given)
+
+    return rewritten(program, rule)
+
+
 class ProductNetwork(NamedTuple):
     """scale · Σ over labels of a product of slots, and its best path."""
 
