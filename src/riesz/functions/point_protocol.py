@@ -156,12 +156,11 @@ class AnyPoint(Protocol):
         if self.home is not None:
             now = instance()  # at the point as it is now
             return LinearMap(self.domain, codomain, None, dtype, lambda: now, facts, leaves=IN_TRACES)
-        if not isinstance(written, Program):
-            tried, key = self.derived.setdefault("tried", set()), (what, tuple(self.moving))
-            if key not in tried:
-                written = written()
-                tried.add(key)
+        tried, key = self.derived.setdefault("tried", set()), (what, tuple(self.moving))
         found = LinearMap(self.domain, codomain, written, dtype, instance, facts)
+        if key not in tried and not isinstance(written, Program):
+            _ = found.program
+            tried.add(key)
         found.rolled = any([isinstance(op, Loop) for op in self.program().ops])
         return found
 

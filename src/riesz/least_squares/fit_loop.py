@@ -141,8 +141,9 @@ class Damping:
 
     title = "Levenberg–Marquardt"
 
-    def __init__(self, value: float) -> None:
-        self.value, self.growth, self.length, self.halvings = value, 2.0, 1.0, HALVINGS
+    def __init__(self, value: float, usual: bool = False) -> None:
+        """`usual`: nobody asked for this value."""
+        self.value, self.growth, self.length, self.halvings, self.usual = value, 2.0, 1.0, HALVINGS, usual
         self.last: tuple[LinearProblem | None, Any] = (None, None)
 
     def step(self, problem: LinearProblem) -> Any:

@@ -97,12 +97,14 @@ def levenberg_marquardt(
     >>> found.converged, np.allclose(found.x, 1.0)
     (True, True)
     """
+    again = isinstance(x0, LeastSquaresResult) and x0.damping > 0.0
+    usual = damping is None and not again
     if damping is None:
-        damping = max(x0.damping, 1e-12) if isinstance(x0, LeastSquaresResult) and x0.damping > 0.0 else 1e-6
+        damping = max(x0.damping, 1e-12) if again else 1e-6
     if not damping > 0.0:
         raise VectorError(f"damping={damping!r}: a positive number is due (gauss_newton takes undamped steps)")
     settings = Settings(max_iterations, tolerance, progress, method, **options)
-    return minimised(residual, x0, args, Damping(damping), settings)
+    return minimised(residual, x0, args, Damping(damping, usual), settings)
 
 
 def minimised(residual: Any, x0: Any, args: Any, policy: Any, settings: Settings) -> LeastSquaresResult:
