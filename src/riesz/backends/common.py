@@ -148,9 +148,7 @@ def function(
         if a.shape:
             size = f"{n}.ndim != 1" if n in counted else f"{n}.shape != {a.shape}"
             dtype = f"dtype_{a.dtype.name}"
-            other = (
-                f"({n}.dtype is not {dtype} and {n}.dtype != {dtype})"  # arrays of pickles have a dtype of their own
-            )
+            other = f"({n}.dtype is not {dtype} and {n}.dtype != {dtype})"  # arrays of pickles have a dtype of their own
             wrong = f"type({n}) is not ndarray or {other} or {size}"
         lines.extend([f"if {wrong}:", "    return OTHER"])
     taken = {*keyword.kwlist, *_TAKEN, *space, *(fixed or ())}  # what the lines call keeps its name
