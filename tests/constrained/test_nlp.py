@@ -8,6 +8,7 @@ import scipy.optimize
 
 import riesz as rz
 from riesz.constrained import ipopt_library, nlp_solvers
+from riesz.constrained.nlp_result import FlatSolution, NlpResult
 from riesz.errors import SolveError, VectorError
 
 H = 0.1
@@ -128,6 +129,24 @@ def test_what_cannot_be_solved_says_which_constraint_does_not_hold():
     assert not found
     assert "equality['far'][1]" in found.explanation
     assert "NOT converged" in repr(found)
+
+
+@pytest.mark.parametrize("method", ["trust-constr", "slsqp"])
+def test_an_objective_without_a_minimum_has_not_converged(method):
+    problem = rz.nlp(lambda x: -(x[0] ** 3) - x[1], np.ones(2), inequality=lambda x: x[0])
+    with np.errstate(all="ignore"):
+        found = problem.solve(method, max_iterations=100)
+    assert not found and "falls without end" in found.explanation, found
+
+
+def test_multipliers_of_what_is_not_active_are_told():
+    problem = rz.nlp(lambda x: (x[0] - 2.0) ** 2, np.ones(1), inequality=lambda x: 1.0 - x[0])
+    x, multiplier = np.array([0.5]), np.array([-3.0])
+    flat = FlatSolution(x, multiplier, np.zeros(1), np.zeros(1))
+    found = NlpResult(problem, flat, True, "", "by hand", 1, [], 0.0)
+    assert found.stationarity == found.violation == 0.0  # but the constraint is 0.5 away
+    assert not found and found.complementarity == 1.5 and "not active have multipliers" in found.explanation
+    assert problem.solve("slsqp").complementarity <= 1e-8
 
 
 def test_displays():

@@ -37,6 +37,34 @@ def test_fits_over_an_axis(fit):
     assert "fits converged" in rz.display(found).html()
 
 
+def test_fits_that_do_not_determine_their_unknowns_are_told():
+    fit = rz.vmap(rz.levenberg_marquardt, (None, 0, 0))
+    found = fit(lambda p, y: (p[0] + p[1]) * np.exp(-p[2] * T) - y, START, DATA)
+    assert not found.determined.any() and np.isnan(found.covariance()).all()
+    assert "40 of them do not determine all their unknowns" in repr(found)
+    assert "do not determine" in rz.display(found).html()
+    far = fit(lambda p, y: np.stack([p[0] - y[0], p[1] / (1.0 + np.exp(p[2] + 100.0)) - y[1]]), START, DATA[:, :2])
+    assert not far.determined.any()  # the last is of no influence, by far
+    found = fit(lambda p, y: one(p * [1e8, 1e-7, 1.0], y), START / [1e8, 1e-7, 1.0], DATA)
+    assert found.determined.all() and found.converged.all()
+    by = np.array([1e8, 1e-7, 1.0])
+    plain = fit(one, START, DATA)
+    np.testing.assert_allclose(found.covariance() * np.outer(by, by), plain.covariance(), rtol=1e-3, atol=1e-12)
+
+
+def test_poor_starts_of_many_fits_find_their_minimum():
+    t = np.linspace(0.0, 10.0, 25)
+    top, rate, middle = rng.uniform(5, 20, N), rng.uniform(0.5, 2, N), rng.uniform(3, 7, N)
+    y = top[:, None] / (1 + np.exp(-rate[:, None] * (t - middle[:, None]))) + 0.02 * rng.standard_normal((N, 25))
+    found = rz.vmap(rz.levenberg_marquardt, (None, 0, 0))(
+        lambda p, y: p[0] / (1 + np.exp(-p[1] * (t - p[2]))) - y, np.tile([1.0, 0.2, 1.0], (N, 1)), y
+    )
+    assert found.converged.all()
+    least = 0.5 * np.sum((y - top[:, None] / (1 + np.exp(-rate[:, None] * (t - middle[:, None])))) ** 2, axis=1)
+    reached = found.costs <= least
+    assert np.count_nonzero(reached) >= 28 and found.determined[reached].all()
+
+
 def test_trees_other_axes_and_shared_arguments():
     def r(p, t, y):
         return p["a"] * np.exp(-p["k"] * t) + p["c"][0] - y, 1e-9 * p["c"]

@@ -131,6 +131,7 @@ def test_a_gauge_that_is_free_is_told(bundle):
         found = rz.levenberg_marquardt(lambda x: reprojection(x)[0], start)
     assert found.converged
     assert "is not determined" in found.undetermined and "x['" in found.undetermined
+    assert "not determined" in repr(found)
     with pytest.raises(SolveError, match="not determined"):
         found.covariance("points")
 

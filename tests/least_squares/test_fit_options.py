@@ -95,6 +95,27 @@ def test_bounds_as_in_scipy(method):
     np.testing.assert_allclose(found.cost, exact.cost, rtol=1e-9)
 
 
+@pytest.mark.parametrize("minimise", [rz.levenberg_marquardt, rz.gauss_newton])
+def test_bounds_that_steps_push_against_though_the_gradient_does_not(minimise):
+    """A step may leave through one bound and end at another: what is cut may lead uphill."""
+    rng, t = np.random.default_rng(0), np.linspace(0.0, 4.0, 40)
+    for _ in range(40):
+        p = rng.uniform([0.5, 0.3, 2.0, -1.0], [3.0, 2.0, 5.0, 1.0])
+        y = p[0] * np.exp(-p[1] * t) * np.cos(p[2] * t + p[3]) + 0.05 * rng.standard_normal(40)
+        lower = p - rng.uniform(-0.1, 0.4, 4)
+        upper = lower + rng.uniform(0.05, 0.6, 4)
+        start = rng.uniform(lower, upper)
+        found = minimise(wave, start, t, y, bounds=(lower, upper))
+        slope = found.jacobian.T(found.residual)
+        held = ((found.x <= lower) & (slope > 0)) | ((found.x >= upper) & (slope < 0))
+        assert found.converged, found
+        np.testing.assert_allclose(np.where(held, 0.0, slope), 0.0, atol=1e-5)
+
+
+def wave(p, t, y):
+    return p[0] * np.exp(-p[1] * t) * np.cos(p[2] * t + p[3]) - y
+
+
 def test_one_bound_for_all_and_scipys_bounds():
     A, b = rng.standard_normal((30, 8)), rng.standard_normal(30)
     exact = scipy.optimize.lsq_linear(A, b, (0.0, np.inf), tol=1e-14)

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import scipy.sparse
 from hypothesis import given
 from hypothesis import strategies as st
 from random_programs import OPAQUE, random_function
@@ -17,6 +18,7 @@ from sampling import examples
 import riesz as rz
 from riesz.maps.normal_form.structure import parts as label_groups
 from riesz.relations.index_algebra import labels_of
+from riesz.runtime import tuning
 
 pytestmark = pytest.mark.filterwarnings("ignore::RuntimeWarning")
 seeds = st.integers(0, 10**6)
@@ -382,3 +384,41 @@ def test_a_matrix_of_one_entry_belongs_to_the_caller():
     D = L.to_dense()
     D += 1.0
     assert np.array_equal(A, np.arange(6.0).reshape(2, 3)) and np.array_equal(L.to_dense(), A)
+
+
+@pytest.mark.parametrize("together", [1, 40, 10**6])
+@pytest.mark.parametrize("meet", ["never", "sometimes", "often"])
+def test_positions_are_the_same_however_many_are_sorted_at_a_time(together, meet):
+    rng = np.random.default_rng(together)
+    n, m = 30 + together % 7, {"never": 40, "sometimes": 60, "often": 400}[meet]
+    i, j = rng.integers(0, n, (2, m))
+    k = np.arange(m) if meet == "never" else rng.integers(0, n, m)
+    x, rows = rng.standard_normal(n), m if meet == "never" else n
+
+    def f(x):
+        return np.bincount(k, x[i] * x[j] ** 2, rows)
+
+    with tuning.override(SORTED_TOGETHER=together, CODED_NUMBERS=0, GATHERED_NUMBERS=100):
+        A = rz.jacobian(f)(x).to_sparse()
+        again = rz.jacobian(f)(2.0 * x).to_sparse()
+    numbers = np.concatenate([x[j] ** 2, 2.0 * x[i] * x[j]])
+    exact = scipy.sparse.coo_array((numbers, (np.tile(k, 2), np.concatenate([i, j]))), shape=(rows, n)).tocsr()
+    exact.sort_indices()
+    for mine, theirs in ((A.indptr, exact.indptr), (A.indices, exact.indices)):
+        np.testing.assert_array_equal(mine, theirs)
+    np.testing.assert_allclose(A.data, exact.data, rtol=1e-13, atol=1e-15)
+    np.testing.assert_allclose(again.data, 4.0 * exact.data, rtol=1e-13, atol=1e-15)
+
+
+def test_a_map_may_forget_its_numbers_and_compute_them_again():
+    rng = np.random.default_rng(0)
+    A, x, v = rng.standard_normal((5, 4)), rng.standard_normal(4), rng.standard_normal(4)
+    J = rz.jacobian(lambda x: np.sin(A @ x) ** 2)(x)
+    exact = (np.sin(2.0 * (A @ x))[:, None] * A) @ v
+    np.testing.assert_allclose(J(v), exact, rtol=1e-13)
+    J.released()
+    assert "program" not in vars(J)
+    np.testing.assert_allclose(J(v), exact, rtol=1e-13)
+    _, L = rz.linearize(lambda x: np.sin(A @ x) ** 2, x)
+    L.released()
+    np.testing.assert_allclose(L(v), exact, rtol=1e-13)

@@ -37,7 +37,7 @@ class FlatSolution(NamedTuple):
 class NlpResult(Displayed):
     """`x`, `value`, `converged` (also the truth of the result), `message`, `method`, `iterations`, `history`,
     `seconds`, `evaluations`; `violation`, the largest of any constraint or bound, `stationarity`, the largest
-    component of ∇L;
+    component of ∇L; `complementarity`, the largest product of a multiplier and the distance from its constraint;
     `multipliers`, trees under "equality", "inequality", "lower" and "upper".
 
     The Lagrangian is L = f + λ·equality − μ·inequality − z·(x − lower) − w·(upper − x) with μ, z, w ≥ 0."""
@@ -67,7 +67,15 @@ class NlpResult(Displayed):
         self._slope = slope
         self.stationarity = float(np.max(np.abs(slope), initial=0.0))
         sizes = np.concatenate([F.gradient(flat.x), flat.constraints, flat.lower, flat.upper])
-        self.converged &= self.stationarity <= 1e-3 * (1.0 + float(np.max(np.abs(sizes), initial=0.0)))
+        pairs = ((flat.constraints[equations:], c[equations:]), (flat.lower, flat.x - problem.lower))
+        pairs = (*pairs, (flat.upper, problem.upper - flat.x))
+        with np.errstate(all="ignore"):
+            products = [np.where(np.isfinite(gap), np.abs(u * gap), 0.0) for u, gap in pairs]
+            self.complementarity = max([float(np.max(u, initial=0.0)) for u in products])
+            largest = float(np.max(np.abs(sizes), initial=0.0))
+        self.finite = bool(np.isfinite([self.value, self.stationarity, self.violation, largest]).all())
+        self.converged &= self.finite and self.stationarity <= 1e-3 * (1.0 + largest)
+        self.converged &= self.complementarity <= 1e-4 * (1.0 + abs(self.value))
 
     def __bool__(self) -> bool:
         return self.converged
@@ -101,10 +109,14 @@ class NlpResult(Displayed):
         if self.converged:
             held = ", ".join([f"{n:,} {k}" for k, n in self.active.items() if n])
             return f"a point where ∇L = 0 and all constraints hold{f'; active: {held}' if held else ''}"
-        if not np.isfinite(self.value):
-            return "the objective is not finite there: bounds can keep x where it is defined"
+        if self.violation <= 1e-6 and self.value < -1e15:
+            return f"the objective is {self.value:.1e}, and falls without end as it seems: bounds can keep it from that"
+        if not self.finite:
+            return "the objective or a derivative is not finite there: bounds can keep x where they are defined"
         if self.violation > 1e-6:
             return f"constraints do not hold: {self.worst} is off by {self.violation:.1e}; another start, or none do"
+        if self.complementarity > 1e-4 * (1.0 + abs(self.value)):
+            return f"constraints that are not active have multipliers, by {self.complementarity:.1e}: more iterations"
         where = _place(self.problem.functions.form, self.x, int(np.argmax(np.abs(self._slope))))
         return f"constraints hold, but ∇L is {self.stationarity:.1e} at x{where}: more iterations, or other scales"
 

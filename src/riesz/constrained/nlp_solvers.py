@@ -119,22 +119,30 @@ def trust_constr(task: SolverTask) -> NlpResult:
         hess = lambda v, weights: F.hessian_matrix(v, weights, 0.0)  # noqa: E731
         extra.append(scipy_optimize.NonlinearConstraint(F.held, zero, above, jac=F.jacobian_matrix, hess=hess))
     bounded = np.isfinite(problem.lower).any() or np.isfinite(problem.upper).any()
+    options, over = {**options, **task.options}, False
+    ends = options["gtol"], options["barrier_tol"]
+    if F.inequalities or bounded:
+        options["gtol"] = 0.0  # SciPy would stop at the solution of a problem with a barrier, however high that is
 
     def seen(v: Any, state: Any) -> bool:
+        nonlocal over
         log.add(state.nit, state.fun, getattr(state, "constr_violation", 0.0), getattr(state, "optimality", np.nan))
-        return False
+        barrier = getattr(state, "barrier_parameter", np.inf)
+        over = barrier <= ends[1] and max(state.optimality, state.constr_violation) < ends[0]
+        return over
 
     found = scipy_optimize.minimize(
         F.objective, task.x0, jac=F.gradient, hess=lambda v: F.hessian_matrix(v, zero, 1.0), method="trust-constr",
         constraints=extra, bounds=scipy_optimize.Bounds(problem.lower, problem.upper) if bounded else None,
-        callback=seen, options={**options, **task.options},
+        callback=seen, options=options,
     )  # fmt: skip
     multipliers = list(cast("list[Any]", found.v))
     held = np.asarray(multipliers[0]) if m else zero
     on_bounds = np.asarray(multipliers[-1]) if bounded else np.zeros(F.form.size)
     flat = FlatSolution(found.x, held, np.maximum(-on_bounds, 0.0), np.maximum(on_bounds, 0.0))
-    fine = found.status in (1, 2) and found.constr_violation <= max(1e-6, task.tolerance)
-    return NlpResult(problem, flat, fine, found.message, "trust-constr", found.nit, log.history, log.seconds)
+    fine = (over or found.status in (1, 2)) and found.constr_violation <= max(1e-6, task.tolerance)
+    message = "`gtol` and `barrier_tol` are reached" if over else found.message
+    return NlpResult(problem, flat, fine, message, "trust-constr", found.nit, log.history, log.seconds)
 
 
 def slsqp(task: SolverTask) -> NlpResult:
@@ -164,7 +172,8 @@ def slsqp(task: SolverTask) -> NlpResult:
     flat = _estimated(problem, found.x)
     result = NlpResult(problem, flat, bool(found.success), found.message, "slsqp", found.nit, log.history, log.seconds)
     slope = 1e-6 * (1.0 + float(np.max(np.abs(F.gradient(found.x)), initial=0.0)))
-    result.converged |= bool(result.violation <= 1e-7 and result.stationarity <= slope)  # it cannot get closer
+    near = result.violation <= 1e-7 and result.stationarity <= slope  # it cannot get closer
+    result.converged |= bool(near and result.finite)
     return result
 
 

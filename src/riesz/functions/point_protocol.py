@@ -14,6 +14,7 @@ import numpy as np
 from ..calculus.derive import Derivative, affine_program, derive_program, one
 from ..calculus.domain_check import guard
 from ..calculus.interpretation.product_rules import metric
+from ..calculus.linearity import linear_program
 from ..errors import SpaceError
 from ..maps.instances import Instance, held, kept
 from ..maps.leaves import IN_TRACES
@@ -156,12 +157,12 @@ class AnyPoint(Protocol):
         if self.home is not None:
             now = instance()  # at the point as it is now
             return LinearMap(self.domain, codomain, None, dtype, lambda: now, facts, leaves=IN_TRACES)
-        if not isinstance(written, Program):
-            tried, key = self.derived.setdefault("tried", set()), (what, tuple(self.moving))
-            if key not in tried:
-                written = written()
-                tried.add(key)
+        tried, key = self.derived.setdefault("tried", set()), (what, tuple(self.moving))
+        first = written() if key not in tried and not isinstance(written, Program) else None
         found = LinearMap(self.domain, codomain, written, dtype, instance, facts)
+        if first is not None:
+            found.program = linear_program(first)
+            tried.add(key)
         found.rolled = any([isinstance(op, Loop) for op in self.program().ops])
         return found
 

@@ -24,6 +24,8 @@ from .whitening import whitened
 
 FEWEST = 16
 """A fit that falls apart into fewer parts is solved as a whole."""
+START = 0.3
+"""The damping of many fits at first: from poor starts more of them find their minimum than with less, as fast."""
 TAKEN = ("max_iterations", "tolerance", "cost_tolerance", "damping", "manifold", "weights", "information")
 
 
@@ -56,7 +58,8 @@ class _Moves:
 
 class SeparateResults(Displayed):
     """What many fits found: `x`, a tree with a first axis over them, `residual` (N, m), `costs`, `converged` and
-    `iterations` of each. `covariance()` has a matrix for each, `standard_errors` is a tree like x."""
+    `iterations` of each. `covariance()` has a matrix for each, `standard_errors` is a tree like x; `determined` says
+    whether there is only one."""
 
     def __init__(self, fits: SeparateFits, moves: _Moves, absolute: bool) -> None:
         self.x, self.residual, self.costs = fits.x, fits.r, fits.costs
@@ -71,12 +74,29 @@ class SeparateResults(Displayed):
     def __len__(self) -> int:
         return len(self.costs)
 
+    @cached_property
+    def _correlated(self) -> tuple[Any, Any, Any]:
+        """JᵀJ with every column scaled to 1, these scales, and the fits that determine all their unknowns."""
+        (m, k), eps = (self.residual.shape[1], self._normal.shape[1]), np.finfo(float).eps
+        D = np.sqrt(np.einsum("ijj->ij", self._normal))
+        by = np.where(D > 0, D, 1.0)
+        scaled = self._normal / by[:, :, None] / by[:, None, :]
+        # an unknown that, all of it, changes the residual less than rounding does is not determined either
+        moved, rounding = np.abs(self._moves.coordinates(self.x)) * D, eps * np.sqrt(2.0 * self.costs)
+        sound = np.isfinite(scaled).all(axis=(1, 2)) & ~((moved > 0) & (moved < rounding[:, None])).any(axis=1)
+        sound[sound] = np.linalg.eigvalsh(scaled[sound])[:, 0] > 4 * max(m, k) * eps if k else True
+        return scaled, D, sound
+
+    @property
+    def determined(self) -> Any:
+        """Of each fit, whether its residual determines every unknown there: no direction in which nothing changes."""
+        return self._correlated[2]
+
     def covariance(self) -> Any:
         """The covariance matrices (N, k, k) of the unknowns of each fit; nan where they are not determined."""
         (m, k), found = (self.residual.shape[1], self._normal.shape[1]), np.full_like(self._normal, np.nan)
-        values = np.linalg.eigvalsh(self._normal)
-        sound = values[:, 0] > k * np.finfo(float).eps * values[:, -1]
-        found[sound] = np.linalg.inv(self._normal[sound])
+        scaled, D, sound = self._correlated
+        found[sound] = np.linalg.inv(scaled[sound]) / D[sound][:, :, None] / D[sound][:, None, :]
         scale = 1.0 if self._absolute else 2.0 * self.costs / (m - k) if m > k else np.full(len(self), np.nan)
         return found * np.broadcast_to(scale, len(self))[:, None, None]
 
@@ -90,14 +110,16 @@ class SeparateResults(Displayed):
     def __repr__(self) -> str:
         done, n = int(np.count_nonzero(self.converged)), len(self)
         head = f"{done:,} of {n:,} fits converged after {int(self.iterations.max(initial=0))} iterations at most"
-        return f"{head}\n  cost {self.cost:.6g} in all, {float(self.costs.max(initial=0.0)):.6g} at most"
+        free = n - int(np.count_nonzero(self.determined))
+        told = f"\n  {free:,} of them do not determine all their unknowns" if free else ""
+        return f"{head}\n  cost {self.cost:.6g} in all, {float(self.costs.max(initial=0.0)):.6g} at most{told}"
 
     def displayed(self) -> Any:
         """What a notebook shows."""
         from ..show.display.display_objects import FactTable
 
-        head, rest = repr(self).split("\n")
-        return FactTable("fits", repr(self), [("costs", rest.strip())], title=head)
+        head, *rest = repr(self).split("\n")
+        return FactTable("fits", repr(self), [("costs", "; ".join([line.strip() for line in rest]))], title=head)
 
 
 class FitsOverAnAxis:
@@ -110,7 +132,7 @@ class FitsOverAnAxis:
 
     def __call__(
         self, residual: Any, x0: Any, *args: Any, max_iterations: int = 100, tolerance: float = 1e-10,
-        cost_tolerance: float = 1e-14, damping: float = 1e-6, manifold: Any = None, weights: Any = None,
+        cost_tolerance: float = 1e-14, damping: float = START, manifold: Any = None, weights: Any = None,
         information: Any = None, **others: Any,
     ) -> SeparateResults:  # fmt: skip
         if others:
@@ -207,7 +229,8 @@ def apart(fit: Fit) -> LeastSquaresResult | None:
         return (values[0] if len(values) == 1 else np.concatenate(values, axis=1)), blocks
 
     stops = Stops(s.most, s.tolerance, s.cost_tolerance)
-    fits = SeparateFits(fit.at.x, look, moves, moves.coordinates, fit.policy.value, stops)
+    damping = START if fit.policy.usual else fit.policy.value
+    fits = SeparateFits(fit.at.x, look, moves, moves.coordinates, damping, stops)
     history = [float(np.sqrt(2.0 * np.sum(fits.costs)))]
     fits.run()
     fit.at = fit.f.at(fits.x, fit.at.args)

@@ -114,9 +114,13 @@ class FactorBlocks:
     def graph(self) -> Any:
         """Which nodes some factor reads together: a symmetric pattern, with its diagonal."""
         F, K = len(self.lead), self.nodes
-        readers = np.repeat(np.arange(F), np.diff(self.factor_indptr))
-        read = sparse.csr_array((np.ones(len(readers)), (readers, self.node_of[self.factor_indices])), shape=(F, K))
-        found = sparse.csr_array(read.T @ read + sparse.eye_array(K))
+        node = self.node_of[self.factor_indices]
+        new = np.ones(len(node), bool)
+        new[1:] = node[1:] != node[:-1]
+        new[self.factor_indptr[:-1]] = True
+        first = _starts(np.add.reduceat(new, self.factor_indptr[:-1]) if F else ())
+        read = sparse.csr_array((np.ones(int(first[-1]), np.float32), node[new], first), shape=(F, K))
+        found = sparse.csr_array(read.T @ read + sparse.eye_array(K, dtype=np.float32))
         found.sort_indices()
         return found
 

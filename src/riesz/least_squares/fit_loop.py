@@ -141,8 +141,9 @@ class Damping:
 
     title = "Levenberg–Marquardt"
 
-    def __init__(self, value: float) -> None:
-        self.value, self.growth, self.length, self.halvings = value, 2.0, 1.0, HALVINGS
+    def __init__(self, value: float, usual: bool = False) -> None:
+        """`usual`: nobody asked for this value."""
+        self.value, self.growth, self.length, self.halvings, self.usual = value, 2.0, 1.0, HALVINGS, usual
         self.last: tuple[LinearProblem | None, Any] = (None, None)
 
     def step(self, problem: LinearProblem) -> Any:
@@ -299,6 +300,19 @@ class Fit:
         self.linear = self.problem if held is None else self.problem.without(held)
         return None
 
+    def _step(self, linear: LinearProblem) -> Any:
+        """The step to try; nan where there is none, 0 for what does not move."""
+        try:
+            step = self.policy.step(linear)
+        except SolveError:
+            return np.full(self.unknowns.n, np.nan)
+        return step if linear.free is None else np.where(linear.free, step, 0.0)
+
+    def _outward(self, step: Any, coordinates: Any) -> Any:
+        """Unknowns at a bound that a step would leave."""
+        u = self.unknowns
+        return ((coordinates <= u.lower) & (step < 0)) | ((coordinates >= u.upper) & (step > 0))
+
     def _move(self) -> Ended | None:
         """Try steps until one lowers the cost."""
         linear, u, policy, settings = self.linear, self.unknowns, self.policy, self.settings
@@ -308,15 +322,15 @@ class Fit:
             if self.number >= settings.most:
                 return Ended(False, f"max_iterations={settings.most} are used up")
             self.number += 1
-            try:
-                step = policy.step(linear)
-            except SolveError:
-                step = np.full(u.n, np.nan)
+            step = self._step(linear)
+            while u.lower is not None and (out := self._outward(step, coordinates)).any():
+                linear = linear.without(out)  # at a bound that the step pushes against, though the gradient does not
+                step = self._step(linear)
             self.name = linear.name or self.name
             if u.lower is not None:
                 step = np.clip(coordinates + step, u.lower, u.upper) - coordinates
             foretold = -float(linear.gradient @ step) - 0.5 * norm(linear.product(step)) ** 2
-            if math.isnan(foreseen):
+            if math.isnan(foreseen) and foretold >= 0:  # less than 0: a step that was cut at bounds
                 foreseen = foretold
                 small = policy.value <= 1.0 and norm(self.scale * step) <= settings.tolerance * (
                     here + settings.tolerance

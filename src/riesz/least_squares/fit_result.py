@@ -78,12 +78,18 @@ class LeastSquaresResult(Displayed):
         head = f"{'converged' if self.converged else 'NOT converged'} after {self.iterations} iterations"
         x = f"  x = {self.x!r}\n" if self.jacobian.domain.dim <= 20 else ""
         norms = f"  ‖r‖ from {self.history[0]:.6g} to {self.history[-1]:.6g}"
-        told = f"\n  not determined: {self.undetermined}" if self._small and self.undetermined else ""
+        told = f"\n  not determined: {self.undetermined}" if self._soon and self.undetermined else ""
         return f"{head}: {self.message}\n{x}{norms}\n  steps: {self.method}{told}"
 
     @property
     def _small(self) -> bool:
         return self.jacobian.domain.dim <= 200 and self._problem.finite
+
+    @property
+    def _soon(self) -> bool:
+        """Whether JᵀJ is factorised in a moment."""
+        plan = self._problem.ways.plan
+        return self._small or (plan is not None and plan.flops < 1e9 and self._problem.finite)
 
     def displayed(self) -> Any:
         """What a notebook shows."""

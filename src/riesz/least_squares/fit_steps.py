@@ -67,6 +67,7 @@ def matrix_of(J: LinearMap, method: str) -> Any:
     """r' as a dense array, a sparse one, or None where only products are wanted."""
     m, n = J.shape
     if method in ("sparse", "cg") or (method == "auto" and n > 200):
+        J.released()  # products are those of the matrix
         try:
             found = sparse.csr_array(J.stored())
         except RieszError:

@@ -102,6 +102,11 @@ class LinearMap(Decomposed):
             raise self._numbers_for("this")
         return linear_program(self._written())
 
+    def released(self) -> None:
+        """The numbers of the program are forgotten where they can be computed again."""
+        if getattr(self, "_written", None) is not None:
+            self.__dict__.pop("program", None)
+
     def _numbers_for(self, what: str) -> Exception:
         """The error of what needs numbers, for a map whose point has none."""
         assert self.leaves is not None

@@ -257,6 +257,9 @@ FILLED_LABEL = 1024
 GATHERED_NUMBERS = 1 << 20
 """numbers: up to so many numbers, a few of which meet, are taken in the order of the data: of more, in no order, a sum
 by slot is as quick. Chosen; see bench/scoreboard.py, bundle adjustment."""
+SORTED_TOGETHER = 1 << 18
+"""numbers: positions of a matrix that are sorted at a time; of many, an eighth of them: sorting takes ten times their
+memory. Chosen; see bench/solve.py, memory."""
 CODED_NUMBERS = 1 << 18
 """numbers: matrices with more of them are filled in tiles, or entry by entry, not by generated code. Chosen."""
 COMPILED_MATRIX_NUMBERS = 1 << 15

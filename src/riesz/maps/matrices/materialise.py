@@ -32,13 +32,6 @@ def places(leaves: Sequence[Any]) -> list[LeafPlace]:
     return found
 
 
-def pattern(v: Values, rows: list[LeafPlace], columns: list[LeafPlace]) -> MatrixPattern:
-    """The exact pattern of a map without hubs, made once for all points."""
-    key = ("pattern", tuple([p.shape for p in rows]), tuple([p.shape for p in columns]))
-    height, width = [sum([math.prod(p.shape) for p in side]) for side in (rows, columns)]
-    return v.net.known(key, lambda: made(v.net.c, placed(v.net, rows, columns), height, width))
-
-
 def placed(net: Network, rows: list[LeafPlace], columns: list[LeafPlace]) -> list[Placed]:
     """All entries with the leaves they lie between."""
     pairs = [(r, k, row, column) for r, row in enumerate(rows) for k, column in enumerate(columns)]
@@ -46,11 +39,14 @@ def placed(net: Network, rows: list[LeafPlace], columns: list[LeafPlace]) -> lis
 
 
 def sparse(v: Values, rows: list[LeafPlace], columns: list[LeafPlace], shape: tuple[int, int]) -> Any:
-    """The matrix as CSR, with its exact pattern, whose index arrays it shares."""
+    """The matrix as CSR, with its exact pattern, made once for all points, whose index arrays it shares."""
     import scipy.sparse as scipy_sparse  # pyright: ignore[reportMissingTypeStubs]
 
-    p = pattern(v, rows, columns)
+    key = ("pattern", tuple([p.shape for p in rows]), tuple([p.shape for p in columns]))
+    p = v.net.known(key, lambda: made(v.net.c, placed(v.net, rows, columns), *shape))
     data = numbers(v, p, [e for e, _, _ in placed(v.net, rows, columns)])
+    if p.slots is not None and v.net.made.get(("filling", id(p.indices))) is not None:
+        v.net.made[key] = p._replace(slots=None, order=None)  # as large as the numbers, and not needed any more
     return cast(Any, scipy_sparse).csr_array((data, p.indices, p.indptr), shape=shape)
 
 
@@ -58,7 +54,7 @@ def numbers(v: Values, p: MatrixPattern, entries: Sequence[Entry]) -> Any:
     """The data of a pattern at a point, from the entries it was made of."""
     from .filling import Filling, filling
 
-    way: Filling | None = v.net.known(("filling", id(p)), lambda: filling(v, entries, p.slots, p.size))
+    way: Filling | None = v.net.known(("filling", id(p.indices)), lambda: filling(v, entries, p.slots, p.size))
     if way is not None:
         return way.data(v)
     flat = np.concatenate([np.zeros(0, v.dtype), *[v.spread(e).reshape(-1) for e in entries]])

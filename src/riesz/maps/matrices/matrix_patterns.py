@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Sequence
 from typing import Any, NamedTuple
@@ -63,38 +64,59 @@ def between(net: Network, to: int, a: int) -> MatrixPattern:
 
 
 def _sorted(c: Coefficients, entries: Sequence[Placed], height: int, width: int) -> MatrixPattern:
-    lines: dict[Any, Any] = {}  # entries with the same maps are sorted once
-    # what positions are made of, whatever the labels are called
+    # what positions are made of, whatever the labels are called: entries with the same maps are sorted once
     maps = [tuple([c.tables.key(m, e.outer) for m in (*e.out, *e.inn)]) for e, _, _ in entries]
     keys = [(*key, *sides, *[c.sizes[k] for k in e.outer]) for key, (e, *sides) in zip(maps, entries, strict=True)]
     kind = np.int32 if max(sum([sparse_size(c, e) for e, _, _ in entries]), width, height) < 2**31 else np.int64
-    for key, (e, row, column) in zip(keys, entries, strict=True):
-        if key not in lines:
-            box, sides = [c.sizes[k] for k in e.outer], ((e.out, row), (e.inn, column))
-            found = [place.start + flat_positions(m, place.shape, e.outer, c.sizes) for m, place in sides]
-            lines[key] = [np.broadcast_to(side.astype(kind), box).reshape(-1) for side in found]
-    lengths = {key: len(pair[0]) for key, pair in lines.items()}
-    down, across = [_joined([pair[i] for pair in lines.values()], kind) for i in (0, 1)]
-    lines.clear()  # these arrays are the largest there are: no more of them at a time than it takes
-    order = _order(down, across, height, width).astype(kind)
-    down = down[order]
-    across = across[order]
-    new = np.ones(len(order), bool)
-    new[1:] = (down[1:] != down[:-1]) | (across[1:] != across[:-1])
-    indices = across[new]
+    lines: dict[Any, Placed] = {}
+    for key, entry in zip(keys, entries, strict=True):
+        lines.setdefault(key, entry)
+    lengths = {key: math.prod([c.sizes[k] for k in e.outer]) for key, (e, _, _) in lines.items()}
+    count = sum(lengths.values())
+    down, across = [np.empty(count, kind) for _ in range(2)]  # the largest arrays there are: no copies of them
+    at = 0
+    for key, (e, *sides) in lines.items():
+        box, end = [c.sizes[k] for k in e.outer], at + lengths[key]
+        for flat, maps_of, place in zip((down, across), (e.out, e.inn), sides, strict=True):
+            flat[at:end].reshape(box)[...] = place.start + flat_positions(maps_of, place.shape, e.outer, c.sizes)
+        at = end
+    slots, indices, size = np.empty(count, kind), list[Any](), 0
     indptr = np.zeros(height + 1, kind)
-    np.cumsum(np.bincount(down[new], minlength=height), out=indptr[1:])
+    for low, high in _row_ranges(down, height):
+        mine = slice(None) if high - low == height else np.flatnonzero((down >= low) & (down < high))
+        r, k = down[mine], across[mine]
+        order = _order(r - low, k, high - low, width)
+        r, k = r[order], k[order]
+        new = np.ones(len(order), bool)
+        new[1:] = (r[1:] != r[:-1]) | (k[1:] != k[:-1])
+        slots[order if isinstance(mine, slice) else mine[order]] = size - 1 + np.cumsum(new, dtype=kind)
+        indices.append(k[new])
+        indptr[low + 1 : high + 1] = np.bincount(r[new] - low, minlength=high - low)
+        size += len(indices[-1])
     del down, across
-    slots, places = np.empty(len(order), kind), np.cumsum(new, dtype=kind)
-    slots[order] = np.subtract(places, 1, out=places)
+    np.cumsum(indptr, out=indptr)
+    indices = _joined(indices, kind)
     if len(lengths) < len(entries):
         ends = np.cumsum(list(lengths.values()))
         part = dict(zip(lengths, np.split(slots, ends[:-1]), strict=True))
         slots = np.concatenate([part[key] for key in keys])
-    many = 8 * (len(slots) - len(indices)) > len(slots) or len(indices) < len(slots) > tuning.GATHERED_NUMBERS
+    many = 8 * (len(slots) - size) > len(slots) or size < len(slots) > tuning.GATHERED_NUMBERS
     if many or len(lengths) < len(entries):
-        return MatrixPattern(indptr, indices, None, slots, len(indices))
-    return MatrixPattern(indptr, indices, order[new].astype(np.intp), slots, len(indices), order[~new])
+        return MatrixPattern(indptr, indices, None, slots, size)
+    first, order = np.arange(count), np.empty(size, np.intp)
+    order[slots[::-1]] = first[::-1]  # of those that meet, the first
+    return MatrixPattern(indptr, indices, order, slots, size, np.flatnonzero(order[slots] != first).astype(kind))
+
+
+def _row_ranges(down: Any, height: int) -> list[tuple[int, int]]:
+    """All rows in ranges of about as many positions each, so that what sorts them stays small."""
+    if len(down) <= tuning.SORTED_TOGETHER:
+        return [(0, height)]
+    until = np.cumsum(np.bincount(down, minlength=height))
+    parts = min(8, -(-len(down) // tuning.SORTED_TOGETHER))
+    cuts = np.searchsorted(until, np.arange(1, parts) * (len(down) / parts), side="right")
+    ends = np.unique([0, *cuts, height]).tolist()
+    return list(itertools.pairwise(ends))
 
 
 def _joined(parts: list[Any], kind: Any) -> Any:
