@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 import re
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,8 @@ import numpy as np
 
 from ..errors import TraceError
 from .c_formulas import DISCRETE, FORMULAS, number
-from .c_program import HELPERS, CProgram, Ref
+from .c_linalg import HELPERS
+from .c_program import CProgram, Ref
 
 _WORDS = "auto break case char const continue default do double else enum extern float for goto if inline int long main"
 _WORDS += " register restrict return short signed sizeof static struct switch typedef union unsigned void volatile"
@@ -82,23 +84,22 @@ def write_c(path: Any, exported: Any, precision: str) -> list[Path]:
     ]
     helpers = [HELPERS[h] for h in sorted(c.helpers)]
     unused = [f"    (void){n};" for n in names]
+    used, code = read_names(c.lines)
     body = [
         f'#include "{name}.h"',
         "",
         "#include <math.h>",
         "",
-        *c.tables,
-        *patterns,
-        *c.buffers,
+        *[t for t in (*c.tables, *patterns, *c.buffers) if not t.startswith("static") or _declared(t) in used],
         "",
         *helpers,
         head,
         "{",
     ]
-    source = "\n".join([*body, *unused, *c.lines, "}"]) + "\n"
+    source = "\n".join([*body, *unused, *code, "}"]) + "\n"
     if precision == "float":
         source = re.sub(rf"\b({MATH.replace(' ', '|')})(?=\()", r"\1f", source)
-        source = re.sub(r"(?<![\w.])(\d+\.\d*(?:e[-+]?\d+)?|\d+e[-+]?\d+)(?![\w.])", r"\1f", source)
+        source = re.sub(r"(?<![\w.])(\d+\.\d*(?:e[-+]?\d+)?|\d+e[-+]?\d+)(?![\w.])", _single, source)
     files = {
         f"{name}.h": "\n".join(header) + "\n",
         f"{name}.c": source,
@@ -108,6 +109,26 @@ def write_c(path: Any, exported: Any, precision: str) -> list[Path]:
     for file, text in files.items():
         (folder / file).write_text(text)
     return [folder / file for file in files]
+
+
+def _single(found: re.Match[str]) -> str:
+    """A number as one of float; those that are too large or too small for it as it rounds them."""
+    with np.errstate(over="ignore"):
+        x = np.float32(found[1])
+    return f"{found[1]}f" if np.isfinite(x) and (x or not float(found[1])) else "(real)INFINITY" if x else "0.f"
+
+
+def _declared(line: str) -> str:
+    """The name that a declaration of an array is of."""
+    return line[: line.index("[")].split()[-1]
+
+
+def read_names(lines: list[str]) -> tuple[set[str], list[str]]:
+    """The names that appear in lines; and the lines, where a number that nothing reads is marked as such."""
+    appear = Counter([word for line in lines for word in re.findall(r"\b[a-z]+\d+\b", line)])
+    set_only = Counter([m[1] for line in lines if (m := re.match(r"\s*(s\d+) = ", line))])
+    never = {f"real {n};" for n, k in appear.items() if k == set_only[n] + 1}
+    return set(appear), [f"{line} (void){line.split()[-1]}" if line.strip() in never else line for line in lines]
 
 
 def _patterns(name: str, exported: Any) -> tuple[list[str], list[str]]:

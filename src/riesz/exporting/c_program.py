@@ -18,11 +18,11 @@ import numpy as np
 
 from ..errors import TraceError
 from ..ops.op import Cast, Combination, Contraction, Elementwise, Reduction, Reshape
-from ..ops.opaque import ANYWHERE, Discrete, Get, Put, Ruled, Select, Take
+from ..ops.opaque import ANYWHERE, Discrete, Get, Put, Select, Take
 from ..programs.program import INPUT, Constant, Program
 from ..programs.sub_programs import Call, Loop
 from ..spaces.formal_vectors import dense
-from .c_formulas import DISCRETE, formula, number
+from .c_formulas import DISCRETE, HELPERS, formula, number
 from .op_writers import OpWriters
 
 Shape = tuple[int, ...]
@@ -179,6 +179,9 @@ def strided(names: Sequence[str], shape: Shape) -> str:
 C = OpWriters("C")
 """An op in C: the reference of its result, from those of its arguments."""
 
+ORDERED: dict[str, Callable[..., Ref]] = {}
+"""By name, functions without a derivative that are not elementwise."""
+
 
 @C("`k * x`", float)
 def _scaled(c: CProgram, op: float, xs: list[Ref], shape: Shape) -> Ref:
@@ -187,6 +190,8 @@ def _scaled(c: CProgram, op: float, xs: list[Ref], shape: Shape) -> Ref:
 
 @C("a formula of math.h", Elementwise)
 def _elementwise(c: CProgram, op: Any, xs: list[Ref], shape: Shape) -> Ref:
+    if op.primitive.name == "psi":
+        c.helpers.add("riesz_psi")
     return c.pointwise(xs, shape, lambda t: formula(op, t))
 
 
@@ -211,7 +216,12 @@ def _reshape(c: CProgram, op: Reshape, xs: list[Ref], shape: Shape) -> Ref:
     return found
 
 
-C("the same numbers", Cast)(lambda c, op, xs, shape: xs[0])
+@C("a cast", Cast)
+def _cast(c: CProgram, op: Cast, xs: list[Ref], shape: Shape) -> Ref:
+    narrow = np.dtype(op.target).itemsize == 4
+    return c.pointwise(xs, shape, lambda t: f"(float){t[0]}") if narrow else xs[0]
+
+
 C("one of several results", Get)(lambda c, op, xs, shape: xs[0][op.at])
 
 
@@ -231,10 +241,23 @@ def _discrete(c: CProgram, op: Discrete, xs: list[Ref], shape: Shape) -> Ref:
         c.line(f"if ({xs[0].at(i)} != 0) {found.text} = 0;")
         c.close()
         return found
-    if name in ("as_type", "_as_type", "_integral"):
-        return c.pointwise(xs, shape, lambda t: f"trunc({t[0]})")
-    if op.shaped is not None or name not in DISCRETE:
+    named = dict(op.parameters)
+    if name == "as_type":
+        kind = np.dtype(named["dtype"])
+        text = {"f": "(float){0}" if kind.itemsize == 4 else "{0}", "b": "{0} != 0"}.get(kind.kind, "trunc({0})")
+        return c.pointwise(xs, shape, lambda t: text.format(*t))
+    if name == "_wrap":
+        return c.pointwise(xs, shape, lambda t: f"{t[0]} < 0 ? {t[0]} + {named['n']} : {t[0]}")
+    if name in ORDERED:
+        return ORDERED[name](c, xs, shape, **named)
+    if name == "round" and named.get("decimals"):
+        k = number(10.0 ** named["decimals"])
+        return c.pointwise(xs, shape, lambda t: f"rint({t[0]} * {k}) / {k}")
+    if op.shaped is not None or name not in DISCRETE or (named and name != "round"):
         raise TraceError(f"{name or op.title} is not known in C; export to numpy")
+    for helper in HELPERS:
+        if helper in DISCRETE[name]:
+            c.helpers.add(helper)
     return c.pointwise(xs, shape, lambda t: DISCRETE[name].format(*t))
 
 
@@ -393,64 +416,3 @@ def _loop(c: CProgram, op: Loop, xs: list[Ref], shapes: Any) -> list[Ref]:
 def _row(x: Ref, t: str) -> Ref:
     rest = x.shape[1:]
     return Ref(f"({x.text} + {t} * {math.prod(rest)})", rest) if rest else Ref(f"{x.text}[{t}]", ())
-
-
-@C("elimination with exchanges of rows", Ruled)
-def _ruled(c: CProgram, op: Ruled, xs: list[Ref], shape: Any) -> Ref:
-    name, options = op.smooth.name, dict(op.parameters)
-    if name not in ("solve", "inv") or len(xs[0].shape) != 2:
-        raise TraceError(f"{name} is not known in C (solves with and inverses of single matrices are); export to numpy")
-    n = xs[0].shape[0]
-    b = xs[1] if name == "solve" else c.constant(np.eye(n))
-    found, work = c.new(shape), c.new((n, n))
-    c.copy(b, found)
-    turned = bool(options.get("transposed"))
-
-    def entry(i: list[str]) -> None:
-        source = f"{i[1]} * {n} + {i[0]}" if turned else f"{i[0]} * {n} + {i[1]}"
-        c.line(f"{work.at(f'{i[0]} * {n} + {i[1]}')} = {xs[0].at(source)};")
-
-    c.nest((n, n), entry)
-    c.helpers.add("solve")
-    c.line(f"riesz_solve({n}, {shape[1]}, {work.text}, {found.text});")
-    return found
-
-
-HELPERS = {
-    "solve": """/* x <- A^-1 x for n x n A, which is overwritten, and n x k x */
-static void riesz_solve(int n, int k, real *A, real *x)
-{
-    for (int j = 0; j < n; j++) {
-        int best = j;
-        for (int i = j + 1; i < n; i++) {
-            if (fabs(A[i * n + j]) > fabs(A[best * n + j])) best = i;
-        }
-        if (best != j) {
-            for (int i = 0; i < n; i++) {
-                real t = A[j * n + i];
-                A[j * n + i] = A[best * n + i];
-                A[best * n + i] = t;
-            }
-            for (int i = 0; i < k; i++) {
-                real t = x[j * k + i];
-                x[j * k + i] = x[best * k + i];
-                x[best * k + i] = t;
-            }
-        }
-        for (int i = j + 1; i < n; i++) {
-            real f = A[i * n + j] / A[j * n + j];
-            if (f == 0) continue;
-            for (int m = j + 1; m < n; m++) A[i * n + m] -= f * A[j * n + m];
-            for (int m = 0; m < k; m++) x[i * k + m] -= f * x[j * k + m];
-        }
-    }
-    for (int j = n - 1; j >= 0; j--) {
-        for (int m = 0; m < k; m++) {
-            real t = x[j * k + m];
-            for (int i = j + 1; i < n; i++) t -= A[j * n + i] * x[i * k + m];
-            x[j * k + m] = t / A[j * n + j];
-        }
-    }
-}
-"""
-}

@@ -1,13 +1,16 @@
-"""A program as a Python module that imports NumPy and nothing else."""
+"""A program as a Python module that imports NumPy, and SciPy where its functions are needed, and nothing else."""
 
 # pyright: basic, reportMissingImports=false, reportCallIssue=false, reportIndexIssue=false
 # pyright: reportAttributeAccessIssue=false, reportArgumentType=false, reportPrivateUsage=false
 
 from __future__ import annotations
 
+import ast
+import inspect
 import keyword
 import re
 import string
+import textwrap
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -15,6 +18,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import TraceError
+from ..ops.convolution import Convolution, ExchangedLeg
 from ..ops.op import Cast, Combination, Contraction, Elementwise, Reduction, Reshape
 from ..ops.opaque import ANYWHERE, Discrete, Get, Put, Ruled, Select, Take
 from ..programs.program import INPUT, Constant, Program
@@ -41,12 +45,17 @@ FORMULAS: dict[str, str] = {
     "log0": "np.log(np.where({0} == 0, 1.0, {0}))",
     "larger": "np.where({0} == {1}, 0.5, np.where({0} > {1}, 1.0, 0.0))",
     "power_slope": "np.where({1} == 0, 0.0, {1} * np.power(np.where({1} == 0, 1.0, {0}), {1} - 1.0))",
+    **{
+        name: f"special.{name}({{0}})" for name in ("erf", "erfc", "erfinv", "gamma", "gammaln", "psi", "ndtr", "ndtri")
+    },
+    **{name: f"special.{name}({{0}}, {{1}})" for name in ("xlogy", "xlog1py", "betaln")},
 }
 _DISCRETE = "less less_equal greater greater_equal equal not_equal logical_not logical_and logical_or logical_xor isnan"
 _DISCRETE += (
     " isfinite floor ceil trunc rint sign absolute negative add subtract multiply minimum maximum argsort argmax"
 )
-_DISCRETE += " argmin floor_divide remainder"
+_DISCRETE += " argmin floor_divide remainder fmod power square copysign arctan2 clip round isinf isposinf isneginf fmax"
+_DISCRETE += " fmin where max min sum prod any all isclose"
 
 
 class NumpyModule:
@@ -57,6 +66,7 @@ class NumpyModule:
         self.functions: list[list[str]] = []
         self._count = 0
         self._known: dict[int, tuple[str, Any]] = {}
+        self._embedded: dict[int, str] = {}
 
     def name(self, what: str) -> str:
         """A new name."""
@@ -96,6 +106,21 @@ class NumpyModule:
         self.functions.append([f"def {title}({', '.join(names)}):", *[f"    {line}" for line in lines]])
         return title
 
+    def embedded(self, function: Any) -> str | None:
+        """The name of a function that is plain NumPy, whose source goes into the module; None for others."""
+        code = getattr(function, "__code__", None)
+        if code is None or code.co_freevars:
+            return None
+        if id(function) not in self._embedded:
+            (node,) = ast.parse(textwrap.dedent(inspect.getsource(function))).body
+            names = {n.id for n in ast.walk(node) if isinstance(n, ast.Name)} & set(function.__globals__)
+            if not isinstance(node, ast.FunctionDef) or not names <= {"np", "math", "Any"}:
+                return None
+            node.decorator_list, node.name = [], self.name("_f")
+            self._embedded[id(function)] = node.name
+            self.functions.append(ast.unparse(node).splitlines())
+        return self._embedded[id(function)]
+
     def inner(self, program: Program) -> str:
         """A program inside a step as a function."""
         return self.function(program, [self.name("x") for _ in program.inputs], self.name("_f"))
@@ -134,8 +159,15 @@ def _discrete(m: NumpyModule, op: Discrete, xs: list[str], shapes: Any, shape: A
         return f"np.where({xs[0]}, 0, 1)"
     if name == "_same":
         return xs[0]
-    if op.shaped is None and name in _DISCRETE.split() and not op.parameters:
-        return f"np.{name}({', '.join(xs)})"
+    named = dict(op.parameters)
+    if name == "as_type":
+        return f"np.asarray({xs[0]}).astype(np.{np.dtype(named['dtype']).name})"
+    if name in ("_find", "_interval") and len(shapes[0]) == 1:
+        found = f"np.searchsorted({xs[0]}, {xs[1]}, {named.get('side', 'right')!r})"
+        return found if name == "_find" else f"np.clip({found} - 1, 0, {named['last']})"
+    own = f"np.{name}" if getattr(np, name, None) is op.function and name in _DISCRETE.split() else None
+    if (own := own or m.embedded(op.function)) is not None:
+        return f"{own}({', '.join([*xs, *[f'{k}={v!r}' for k, v in named.items()]])})"
     raise TraceError(f"{name or op.title} is not known in plain NumPy")
 
 
@@ -227,15 +259,45 @@ def _loop(m: NumpyModule, op: Loop, xs: list[str], shapes: Any, shape: Any) -> s
     return f"_loop({m.inner(op.body)}, {', '.join(parts)}, {op.length}, {op.reverse}, {op.keep}, {shape[k:]!r})"
 
 
-@LINE("`np.linalg.solve`, `np.linalg.inv`", Ruled)
+_RULED: dict[str, str] = {
+    **{name: f"np.linalg.{name}({{0}})" for name in ("inv", "det", "slogdet", "cholesky")},
+    "extremum": "np.{title}({0}, axis={axis}, keepdims={keepdims})",
+    "solve": "np.linalg.solve({0}, {1})",
+    "solve_triangular": "linalg.solve_triangular({0}, {1}, lower={lower}, trans={transposed:d}, unit_diagonal={unit})",
+    "solve_banded": "linalg.solve_banded(({below}, {above}), {0}, {1})",
+    "eigh": "tuple(np.linalg.eigh({0}))",
+    "svd": "tuple(np.linalg.svd({0}, full_matrices={full}))",
+    "qr": "tuple(np.linalg.qr({0}, {mode!r}))",
+    **{name: f"linalg.{name}({{0}})" for name in ("expm", "sqrtm")},
+}
+"""By the name of a function with a differential."""
+_SINGLE = ("solve_triangular", "solve_banded", "expm", "sqrtm")
+"""Of one matrix, in SciPy."""
+
+
+@LINE("a function of np.linalg or scipy.linalg, an extremum", Ruled)
 def _ruled(m: NumpyModule, op: Ruled, xs: list[str], shapes: Any, shape: Any) -> str:
-    name, options = op.smooth.name, dict(op.parameters)
-    if name == "solve":
-        a = f"np.swapaxes({xs[0]}, -1, -2)" if options.get("transposed") else xs[0]
-        return f"np.linalg.solve({a}, {xs[1]})"
-    if name == "inv":
-        return f"np.linalg.inv({xs[0]})"
+    name, named = op.smooth.name, dict(op.parameters)
+    if name == "solve" and named["transposed"]:
+        xs = [f"np.swapaxes({xs[0]}, -1, -2)", xs[1]]
+    turned = name == "solve_banded" and named["turned"]
+    usual = name != "eigh" or (named["driver"] == "numpy" and named["subset"] is None)
+    if name in _RULED and not turned and usual and not (name in _SINGLE and (len(shapes[0]) > 2 or named.get("at"))):
+        mode = "complete" if named.get("full") else "reduced"
+        return _RULED[name].format(*xs, **{"mode": mode, **named})
+    if (own := m.embedded(op.smooth.array)) is not None:
+        return f"{own}({', '.join([*xs, *[f'{k}={v!r}' for k, v in named.items()]])})"
     raise TraceError(f"{name} is not known in plain NumPy")
+
+
+@LINE("`np.convolve`, `np.correlate`", Convolution, ExchangedLeg)
+def _convolved(m: NumpyModule, op: Any, xs: list[str], shapes: Any, shape: Any) -> str:
+    if len(shapes[0]) > 1 or len(shapes[1]) > 1:
+        raise TraceError("convolutions of several rows are not known in plain NumPy")
+    x, y = xs[::-1] if isinstance(op, ExchangedLeg) else xs
+    if op.leg == 2:
+        return f"np.convolve({x}, {y})"
+    return f"np.correlate({x}, {y}, 'valid')" if op.leg == 0 else f"np.correlate({y}, {x}, 'valid')"
 
 
 _HELPERS = """
@@ -270,10 +332,17 @@ def write_numpy(path: Any, exported: Any) -> list[Path]:
     ]
     body = m.function(exported.program, names, "_value")
     flat = [f"np.asarray({n}, float)" for n in names]
+    scipy = [
+        n for n in ("linalg", "special") if any([re.search(rf"(?<!\.)\b{n}\.", t) for f in m.functions for t in f])
+    ]
     lines = [
         f'"""{exported.title}, for arrays of shapes {exported.inputs}."""',
         "",
+        "from __future__ import annotations",
+        "",
+        *(["import math", ""] if any(["math." in line for f in m.functions for line in f]) else []),
         "import numpy as np",
+        *([f"from scipy import {', '.join(scipy)}"] if scipy else []),
         "",
         *m.constants,
         _HELPERS,
