@@ -15,6 +15,7 @@ import numpy as np
 
 from ..errors import TraceError
 from .c_formulas import DISCRETE, FORMULAS, number
+from .c_fusion import fused
 from .c_linalg import HELPERS
 from .c_program import CProgram, Ref
 
@@ -55,8 +56,11 @@ def write_c(path: Any, exported: Any, precision: str) -> list[Path]:
     given = [Ref(n if s else f"{n}[0]", s) for n, s in zip(names, exported.inputs, strict=True)]
     found = c.program(exported.program, given)
     outs = [f"out{i}" for i in range(len(found))]
+    uses = Counter([x.text for x in found])
+    direct = {x.text: out for x, out in zip(found, outs, strict=True) if _is_buffer(x) and uses[x.text] == 1}
     for source, out in zip(found, outs, strict=True):
-        c.copy(source, Ref(out if source.shape else f"{out}[0]", source.shape))
+        if source.text not in direct:
+            c.copy(source, Ref(out if source.shape else f"{out}[0]", source.shape))
     folder = Path(path)
     folder.mkdir(parents=True, exist_ok=True)
     parts = [*[f"const real *{n}" for n in names], *[f"real *{n}" for n in outs]]
@@ -66,12 +70,16 @@ def write_c(path: Any, exported: Any, precision: str) -> list[Path]:
     sizes = [(n, max(math.prod(s), 1)) for n, s in zip((*names, *outs), shapes, strict=True)]
     defines = [f"#define {name.upper()}_{n.upper()}_SIZE {k}" for n, k in sizes]
     patterns, extern = _patterns(name, exported)
+    lines = [re.sub(r"\ba\d+\b", lambda m: direct.get(m[0], m[0]), line) for line in fused(c.lines, direct)]
+    used, code = read_names(lines)
+    buffers = [text for text in c.buffers if _declared(text) in used]
+    numbers = sum([int(text[text.index("[") + 1 : -2]) for text in buffers])
     header = [
         f"#ifndef {guard}",
         f"#define {guard}",
         "",
-        f"/* {exported.title.replace('*/', '* /')}: no allocation, {c.numbers} numbers in static buffers.",
-        "   Arrays are row-major. Not to be called by two threads at once. */",
+        f"/* {exported.title.replace('*/', '* /')}: no allocation, {numbers} numbers in static buffers.",
+        "   Arrays are row-major and must not overlap. Not to be called by two threads at once. */",
         "",
         f"typedef {precision} real;",
         "",
@@ -84,13 +92,14 @@ def write_c(path: Any, exported: Any, precision: str) -> list[Path]:
     ]
     helpers = [HELPERS[h] for h in sorted(c.helpers)]
     unused = [f"    (void){n};" for n in names]
-    used, code = read_names(c.lines)
     body = [
         f'#include "{name}.h"',
         "",
         "#include <math.h>",
         "",
-        *[t for t in (*c.tables, *patterns, *c.buffers) if not t.startswith("static") or _declared(t) in used],
+        *[text for text in c.tables if _declared(text) in used],
+        *patterns,
+        *buffers,
         "",
         *helpers,
         head,
@@ -116,6 +125,11 @@ def _single(found: re.Match[str]) -> str:
     with np.errstate(over="ignore"):
         x = np.float32(found[1])
     return f"{found[1]}f" if np.isfinite(x) and (x or not float(found[1])) else "(real)INFINITY" if x else "0.f"
+
+
+def _is_buffer(x: Ref) -> bool:
+    """Whether a slot is an array of its own, which an output can be instead."""
+    return bool(x.shape) and re.fullmatch(r"a\d+", x.text) is not None
 
 
 def _declared(line: str) -> str:

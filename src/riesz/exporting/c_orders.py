@@ -11,6 +11,7 @@ from typing import Any
 
 from ..errors import TraceError
 from ..ops.convolution import Convolution, ExchangedLeg
+from ..ops.opaque import Ruled, Strongly
 from .c_formulas import HELPERS
 from .c_program import ORDERED, C, CProgram, Ref, Shape, flat
 
@@ -172,6 +173,15 @@ ORDERED |= {name: _fold(name) for name in _FOLDS}
 ORDERED |= {"_top": _fold("max"), "amax": _fold("max"), "amin": _fold("min"), "argmax": _best(True)}
 ORDERED |= {"argmin": _best(False), "shares": _shares, "_argsort": _order(0), "_order_or_nan": _order(1)}
 ORDERED |= {"_find": _find, "_interval": _interval, "_share": _share}
+
+
+@C("the op; a zero annihilates what is nan", Strongly)
+def _strongly(c: CProgram, op: Strongly, xs: list[Ref], shape: Shape) -> Ref:
+    found, given = C.of(op.op)(c, op.op, xs, shape), xs[op.k]
+    mixes = (isinstance(op.op, Ruled) and op.op.smooth.mixes) or tuple(range(len(given.shape)))
+    gone = [k % len(given.shape) for k in mixes]
+    some = _folded(c, given, tuple([1 if k in gone else n for k, n in enumerate(given.shape)]), mixes, *_FOLDS["any"])
+    return c.pointwise([found, some], shape, lambda t: f"{t[1]} != 0 || {t[0]} == {t[0]} ? {t[0]} : 0")
 
 
 @C("loops over both arrays", Convolution, ExchangedLeg)

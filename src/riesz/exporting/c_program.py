@@ -21,6 +21,7 @@ from ..ops.op import Cast, Combination, Contraction, Elementwise, Reduction, Res
 from ..ops.opaque import ANYWHERE, Discrete, Get, Put, Select, Take
 from ..programs.program import INPUT, Constant, Program
 from ..programs.sub_programs import Call, Loop
+from ..relations.kinds import Triangular
 from ..spaces.formal_vectors import dense
 from .c_formulas import DISCRETE, HELPERS, formula, number
 from .op_writers import OpWriters
@@ -48,7 +49,6 @@ class CProgram:
         self.tables: list[str] = []
         self._known: dict[Any, str] = {}
         self._keep: list[Any] = []
-        self.numbers = 0  # in all buffers
         self.depth = 1
         self._count = 0
         self.helpers: set[str] = set()
@@ -82,7 +82,6 @@ class CProgram:
         name = self.name("a")
         size = max(math.prod(shape), 1)
         self.buffers.append(f"static real {name}[{size}];")
-        self.numbers += size
         return Ref(name, shape)
 
     def table(self, array: Any, kind: str) -> str:
@@ -230,6 +229,10 @@ def _select(c: CProgram, op: Select, xs: list[Ref], shape: Shape) -> Ref:
     return c.pointwise(xs, shape, lambda t: f"{t[0]} != 0 ? {t[1]} : {t[2]}")
 
 
+_WHOLE = {"int8": "signed char", "int16": "short", "int32": "int"}
+_WHOLE |= {"uint8": "unsigned char", "uint16": "unsigned short", "uint32": "unsigned int"}
+
+
 @C("a comparison", Discrete)
 def _discrete(c: CProgram, op: Discrete, xs: list[Ref], shape: Shape) -> Ref:
     name = getattr(op.function, "__name__", "")
@@ -245,6 +248,8 @@ def _discrete(c: CProgram, op: Discrete, xs: list[Ref], shape: Shape) -> Ref:
     if name == "as_type":
         kind = np.dtype(named["dtype"])
         text = {"f": "(float){0}" if kind.itemsize == 4 else "{0}", "b": "{0} != 0"}.get(kind.kind, "trunc({0})")
+        if kind.kind in "iu" and kind.itemsize < 8:
+            text = f"({_WHOLE[kind.name]})(long long){{0}}"
         return c.pointwise(xs, shape, lambda t: text.format(*t))
     if name == "_wrap":
         return c.pointwise(xs, shape, lambda t: f"{t[0]} < 0 ? {t[0]} + {named['n']} : {t[0]}")
@@ -298,20 +303,37 @@ def _contraction(c: CProgram, op: Contraction, xs: list[Ref], shape: Shape) -> R
 
 @C("sums through slices or tables of positions", Reduction)
 def _reduction(c: CProgram, op: Reduction, xs: list[Ref], shape: Shape) -> Ref:
-    found = c.new(shape)
-    covered = op.covers
-    if not covered:
-        i = c.name("i")
-        if shape:
-            c.loop(i, math.prod(shape))
-            c.line(f"{found.text}[{i}] = 0;")
-            c.close()
-        else:
-            c.line(f"{found.text} = 0;")
-    for relation, x in zip(op.relations, xs, strict=True):
-        rows, cols, times = [np.asarray(v) for v in relation.pairs()]
+    part = _slice(op, xs, shape)
+    if part is not None:
+        return part
+    found, size = c.new(shape), math.prod(shape)
+    alone = op.covers or (len(xs) == 1 and type(op.relations[0]) is Triangular)
+    piece = None if alone else _piece(op, xs)  # what the first part writes to; the rest is 0
+    rest_of = [] if alone else [(0, size)] if piece is None else [(0, piece[0]), (piece[1], size)]
+
+    def zeros() -> None:
+        for begin, end in rest_of:
+            if not shape:
+                c.line(f"{found.text} = 0;")
+            elif begin < end:
+                i = c.name("i")
+                c.loop(i, end - begin)
+                c.line(f"{found.text}[{f'({i} + {begin})' if begin else i}] = 0;")
+                c.close()
+
+    if piece is None:
+        zeros()
+    fresh = len(xs) if alone else int(piece is not None)
+    for k, (relation, x) in enumerate(zip(op.relations, xs, strict=True)):
+        if k == 1 and piece is not None:
+            zeros()
+        sign = "=" if k < fresh else "+="
         n, m, a = relation.source.size, relation.target.size, math.prod(x.shape[: op.axis])
         b = math.prod(x.shape[op.axis + len(relation.source.box or ()) :])
+        if type(relation) is Triangular:
+            _running(c, relation, x, found, (a, n, b), sign)
+            continue
+        rows, cols, times = [np.asarray(v) for v in relation.pairs()]
         if not len(rows) or not a * b:
             continue
         lead, pair, rest = c.name("i"), c.name("p"), c.name("j")
@@ -323,11 +345,52 @@ def _reduction(c: CProgram, op: Reduction, xs: list[Ref], shape: Shape) -> Ref:
         if b > 1:
             c.loop(rest, b)
         source, target = [
-            "" + _place(lead if a > 1 else "", size, text, b, rest) for size, text in ((n, texts[0]), (m, texts[1]))
+            _place(lead if a > 1 else "", size, text, b, rest) for size, text in ((n, texts[0]), (m, texts[1]))
         ]
-        c.line(f"{found.at(target)} {'=' if covered else '+='} {weight}{x.at(source)};")
+        c.line(f"{found.at(target)} {sign} {weight}{x.at(source)};")
         c.close((a > 1) + 1 + (b > 1))
+    if piece is not None and len(xs) == 1:
+        zeros()
     return found
+
+
+def _running(c: CProgram, relation: Triangular, x: Ref, found: Ref, sizes: tuple[int, int, int], sign: str) -> None:
+    """Sums of what stands before or behind."""
+    a, n, b = sizes
+    lead, rest, j, t = c.name("i"), c.name("j"), c.name("p"), c.name("t")
+    c.loop(lead, a)
+    c.loop(rest, b)
+    c.line(f"real {t} = 0;")
+    c.loop(j, n)
+    along = j if relation.lower else f"({n - 1} - {j})"
+    place = f"({lead} * {n} + {along}) * {b} + {rest}"
+    lines = [f"{t} += {x.at(place)};", f"{found.at(place)} {sign} {t};"]
+    for line in reversed(lines) if relation.strict else lines:
+        c.line(line)
+    c.close(3)
+
+
+def _piece(op: Reduction, xs: list[Ref]) -> tuple[int, int] | None:
+    """The places that the first of several parts writes to, where they are in one piece and written to once."""
+    if op.axis or not xs[0].shape or type(op.relations[0]) is Triangular:
+        return None
+    _, cols, times = [np.asarray(v) for v in op.relations[0].pairs()]
+    if not len(cols) or not (times == 1).all() or not (cols == cols[0] + np.arange(len(cols))).all():
+        return None
+    b = math.prod(xs[0].shape[len(op.relations[0].source.box or ()) :])
+    return int(cols[0]) * b, (int(cols[-1]) + 1) * b
+
+
+def _slice(op: Reduction, xs: list[Ref], shape: Shape) -> Ref | None:
+    """A part of an array that is in one piece, where it stands."""
+    if len(xs) > 1 or not op.covers or op.axis or not xs[0].shape or type(op.relations[0]) is Triangular:
+        return None
+    rows, cols, times = [np.asarray(v) for v in op.relations[0].pairs()]
+    places = np.arange(len(rows))
+    if not len(rows) or not ((times == 1).all() and (cols == places).all() and (rows == places + rows[0]).all()):
+        return None
+    start = int(rows[0]) * math.prod(xs[0].shape[len(op.relations[0].source.box or ()) :])
+    return Ref(f"({xs[0].text} + {start})" if start else xs[0].text, shape) if shape else Ref(xs[0].at(f"{start}"), ())
 
 
 def _progression(c: CProgram, places: Any, index: str) -> str:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import ast
 import inspect
 import keyword
+import math
 import re
 import string
 import textwrap
@@ -16,14 +17,17 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from scipy import special
 
 from ..errors import TraceError
 from ..ops.convolution import Convolution, ExchangedLeg
 from ..ops.op import Cast, Combination, Contraction, Elementwise, Reduction, Reshape
-from ..ops.opaque import ANYWHERE, Discrete, Get, Put, Ruled, Select, Take
+from ..ops.opaque import ANYWHERE, Discrete, Get, Put, Ruled, Select, Strongly, Take
 from ..programs.program import INPUT, Constant, Program
 from ..programs.sub_programs import Call, Loop
+from ..relations.kinds import Triangular
 from ..spaces.formal_vectors import dense
+from ..tracing.rules.linalg import scipy_linalg
 from .op_writers import OpWriters
 
 _SAME = "sin cos tan arcsin arccos arctan sinh cosh tanh arcsinh arccosh arctanh exp exp2 expm1 log2 log10 log1p sqrt"
@@ -45,17 +49,14 @@ FORMULAS: dict[str, str] = {
     "log0": "np.log(np.where({0} == 0, 1.0, {0}))",
     "larger": "np.where({0} == {1}, 0.5, np.where({0} > {1}, 1.0, 0.0))",
     "power_slope": "np.where({1} == 0, 0.0, {1} * np.power(np.where({1} == 0, 1.0, {0}), {1} - 1.0))",
-    **{
-        name: f"special.{name}({{0}})" for name in ("erf", "erfc", "erfinv", "gamma", "gammaln", "psi", "ndtr", "ndtri")
-    },
-    **{name: f"special.{name}({{0}}, {{1}})" for name in ("xlogy", "xlog1py", "betaln")},
+    "ratio": "np.where({0} == 0, 0.0, {0} / np.where({0} == 0, 1.0, {1}))",
 }
 _DISCRETE = "less less_equal greater greater_equal equal not_equal logical_not logical_and logical_or logical_xor isnan"
 _DISCRETE += (
     " isfinite floor ceil trunc rint sign absolute negative add subtract multiply minimum maximum argsort argmax"
 )
 _DISCRETE += " argmin floor_divide remainder fmod power square copysign arctan2 clip round isinf isposinf isneginf fmax"
-_DISCRETE += " fmin where max min sum prod any all isclose"
+_DISCRETE += " fmin where max min sum prod any all isclose invert bitwise_and bitwise_or bitwise_xor count_nonzero"
 
 
 class NumpyModule:
@@ -77,7 +78,7 @@ class NumpyModule:
         """A constant."""
         value = np.asarray(value)
         if not value.ndim:
-            return f"np.{float(value)!r}" if not np.isfinite(value) else repr(value.item())
+            return repr(value.item()) if np.isfinite(value) else f"float('{float(value)!r}')"
         if id(value) in self._known:
             return self._known[id(value)][0]
         name = self.name("_k")
@@ -140,6 +141,8 @@ def _elementwise(m: NumpyModule, op: Any, xs: list[str], shapes: Any, shape: Any
     name, k = op.primitive.name, op.primitive.parameter
     if name == "power":
         return f"{xs[0]} * {xs[0]}" if k == 2.0 else f"np.power({xs[0]}, {k!r})"
+    if name not in FORMULAS and k is None and hasattr(special, name):
+        return f"special.{name}({', '.join(xs)})"
     if name not in FORMULAS or k is not None:
         raise TraceError(f"the primitive {name} is not known in plain NumPy")
     return FORMULAS[name].format(*xs)
@@ -228,6 +231,10 @@ def _axes(every: Sequence[int], labels: Sequence[int]) -> str:
 def _reduction(m: NumpyModule, op: Reduction, xs: list[str], shapes: Any, shape: Any) -> str:
     parts: list[str] = []
     for relation, x, s in zip(op.relations, xs, shapes, strict=True):
+        if type(relation) is Triangular:
+            sizes = math.prod(s[: op.axis]), s[op.axis], math.prod(s[op.axis + 1 :])
+            parts.append(f"_running({x}, {sizes}, {relation.lower}, {relation.strict})")
+            continue
         rows, cols, times = [np.asarray(v) for v in relation.pairs()]
         a, n = int(np.prod(s[: op.axis], dtype=int)), relation.source.size
         rest = int(np.prod(s[op.axis + len(relation.source.box or ()) :], dtype=int))
@@ -239,9 +246,12 @@ def _reduction(m: NumpyModule, op: Reduction, xs: list[str], shapes: Any, shape:
 
 @LINE("`np.take`, `np.add.at`", Take, Put)
 def _taken(m: NumpyModule, op: Any, xs: list[str], shapes: Any, shape: Any) -> str:
-    if op.batch or isinstance(op, Put):
-        raise TraceError("positions that differ from index to index are not known in plain NumPy")
-    return f"np.take({xs[0]}, np.asarray({xs[1]}).astype(np.intp), axis={op.axis})"
+    if not op.batch and not isinstance(op, Put):
+        return f"np.take({xs[0]}, np.asarray({xs[1]}).astype(np.intp), axis={op.axis})"
+    wide = shape if isinstance(op, Put) else shapes[0]
+    parts = wide[: op.batch], wide[op.batch : op.axis], wide[op.axis : op.axis + 1], wide[op.axis + 1 :]
+    name = "_put" if isinstance(op, Put) else "_taken"
+    return f"np.reshape({name}({xs[0]}, {xs[1]}, {tuple([math.prod(part) for part in parts])}), {shape})"
 
 
 @LINE("a function, or one of several", Call)
@@ -280,14 +290,23 @@ def _ruled(m: NumpyModule, op: Ruled, xs: list[str], shapes: Any, shape: Any) ->
     name, named = op.smooth.name, dict(op.parameters)
     if name == "solve" and named["transposed"]:
         xs = [f"np.swapaxes({xs[0]}, -1, -2)", xs[1]]
-    turned = name == "solve_banded" and named["turned"]
+    if name == "solve_banded" and named["turned"]:
+        below, above = named["below"], named["above"]
+        xs = [f"{m.embedded(scipy_linalg._turned_band)}({xs[0]}, {below}, {above})", xs[1]]
+        named |= {"below": above, "above": below}
     usual = name != "eigh" or (named["driver"] == "numpy" and named["subset"] is None)
-    if name in _RULED and not turned and usual and not (name in _SINGLE and (len(shapes[0]) > 2 or named.get("at"))):
+    if name in _RULED and usual and not (name in _SINGLE and (len(shapes[0]) > 2 or named.get("at"))):
         mode = "complete" if named.get("full") else "reduced"
         return _RULED[name].format(*xs, **{"mode": mode, **named})
     if (own := m.embedded(op.smooth.array)) is not None:
         return f"{own}({', '.join([*xs, *[f'{k}={v!r}' for k, v in named.items()]])})"
     raise TraceError(f"{name} is not known in plain NumPy")
+
+
+@LINE("the op; a zero annihilates what is nan", Strongly)
+def _strongly(m: NumpyModule, op: Strongly, xs: list[str], shapes: Any, shape: Any) -> str:
+    found = LINE.of(op.op)(m, op.op, xs, shapes, shape)
+    return f"_strongly({found}, {xs[op.k]}, {op.op.smooth.mixes if isinstance(op.op, Ruled) else None})"
 
 
 @LINE("`np.convolve`, `np.correlate`", Convolution, ExchangedLeg)
@@ -308,6 +327,36 @@ def _reduced(x, sizes, size, rows, cols, times):
     total = np.zeros((sizes[0], size, sizes[2]), np.result_type(x))
     np.add.at(total, (slice(None), cols), taken)
     return total
+
+
+def _running(x, sizes, lower, strict):
+    step = 1 if lower else -1
+    total = np.cumsum(np.reshape(x, sizes)[:, ::step], 1)
+    if strict:
+        total = np.concatenate([np.zeros_like(total[:, :1]), total[:, :-1]], 1)
+    return total[:, ::step]
+
+
+def _places(at, sizes):
+    b, p, n, q = sizes
+    at = np.reshape(np.asarray(at).astype(np.intp), (b, 1, -1, 1))
+    at = np.clip(np.where(at < 0, at + n, at), 0, n - 1)
+    return np.arange(b)[:, None, None, None], np.arange(p)[:, None, None], at, np.arange(q)
+
+
+def _taken(x, at, sizes):
+    return np.reshape(x, sizes)[_places(at, sizes)]
+
+
+def _put(x, at, sizes):
+    total, places = np.zeros(sizes, np.result_type(x)), _places(at, sizes)
+    np.add.at(total, places, np.reshape(x, np.broadcast_shapes(*[v.shape for v in places])))
+    return total
+
+
+def _strongly(found, given, axes):
+    some = np.any(given) if axes is None else np.any(given, axis=axes, keepdims=True)
+    return np.where(np.isnan(found) & ~some, 0.0, found)
 
 
 def _loop(body, consts, carry, rows, length, reverse, keep, shapes):
