@@ -10,6 +10,7 @@ branches.
 
 from __future__ import annotations
 
+import heapq
 import math
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
@@ -110,9 +111,8 @@ class CProgram:
         """The outputs of a program written here."""
         refs: dict[int, Any] = dict(zip(program.inputs, given, strict=True))
         live = program.needed(program.outputs)
-        for slot, (op, args) in enumerate(zip(program.ops, program.args, strict=True)):
-            if slot in refs or not live[slot] or op is INPUT:
-                continue
+        for slot in scheduled(program, [bool(f) and s not in refs for s, f in enumerate(live)]):
+            op, args = program.ops[slot], program.args[slot]
             if type(op) is Constant:
                 refs[slot] = self.constant(op.value)
                 continue
@@ -156,6 +156,53 @@ class CProgram:
         self.loop(i, math.prod(source.shape))
         self.line(f"{target.text}[{i}] = {source.text}[{i}];")
         self.close()
+
+
+def scheduled(program: Program, live: Sequence[bool]) -> list[int]:
+    """An order of the steps in which elementwise ones of a shape follow each other where they can: their loops are
+    joined later."""
+    waits = [sum([live[a] for a in set(args)]) for args in program.args]
+    readers: list[list[int]] = [[] for _ in waits]
+    ready, alike = list[int](), dict[Any, list[int]]()
+    done = bytearray(len(waits))
+    order: list[int] = []
+
+    def enter(slot: int) -> None:
+        heapq.heappush(ready, slot)
+        if (shape := _elementwise_shape(program, slot)) is not None:
+            heapq.heappush(alike.setdefault(shape, []), slot)
+
+    for slot, args in enumerate(program.args):
+        if live[slot]:
+            for a in set(args):
+                readers[a].append(slot)
+            if not waits[slot] and program.ops[slot] is not INPUT:
+                enter(slot)
+    last: Any = None
+    while ready:
+        slot = heapq.heappop(alike[last]) if alike.get(last) else heapq.heappop(ready)
+        if done[slot]:
+            continue
+        done[slot] = 1
+        order.append(slot)
+        last = _elementwise_shape(program, slot)
+        for reader in readers[slot]:
+            waits[reader] -= 1
+            if not waits[reader]:
+                enter(reader)
+    return order
+
+
+def _elementwise_shape(program: Program, slot: int) -> Any:
+    """The shape of a step that is elementwise; None for others."""
+    op, shape = program.ops[slot], program.shapes[slot]
+    if type(op) is Contraction:
+        plain = {k for labels in op.labels for k in labels} <= set(op.out) and not op.repeats
+    else:
+        plain = isinstance(op, (float, Elementwise, Combination, Select)) or (
+            type(op) is Discrete and op.shaped is None and op is not ANYWHERE
+        )
+    return shape if plain and shape else None
 
 
 def flat(names: Sequence[str], shape: Shape, sizes: Shape) -> str:
