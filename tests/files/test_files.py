@@ -259,3 +259,14 @@ def test_weights_that_do_not_fit_their_space_are_refused(weights, tmp_path):
     rz.save(tmp_path / "a.rz", Weighted(rz.R**3, weights, False))
     with pytest.raises(FileError, match="weights of shapes"):
         rz.load(tmp_path / "a.rz")
+
+
+def test_a_trace_with_more_leaves_than_results_is_refused(tmp_path):
+    def change(content):
+        (record,) = [e for e in content["entries"] if e["k"] == "Record"]
+        record["v"][5]["t"] *= 2
+
+    rz.save(tmp_path / "a.rz", np.sin, x)
+    with_text(tmp_path / "a.rz", tmp_path / "b.rz", change)
+    with pytest.raises(FileError, match="is broken"):
+        rz.load(tmp_path / "b.rz")
