@@ -16,37 +16,37 @@ _WRITES = re.compile(r"(a\d+)\[(.*?)\] (\+?=) (.*)$")
 _ARRAY = re.compile(r"\ba\d+\b")
 
 
-class Group(NamedTuple):
+class JoinedLoops(NamedTuple):
     """A loop over several statements."""
 
     indent: str
-    index: str
-    count: str
+    place: str
+    size: str
     statements: list[str]
     written: set[str]  # at the index itself
     touched: set[str]  # at any place
     mentioned: set[str]
 
-    def joined(self, other: Group) -> bool:
+    def joined(self, other: JoinedLoops) -> bool:
         """Take the statement of another loop in, where it can be."""
-        if (self.indent, self.count) != (other.indent, other.count):
+        if (self.indent, self.size) != (other.indent, other.size):
             return False
         (statement,) = other.statements
         found = _WRITES.match(statement)
         if found is None or found[1] in self.mentioned:
             return False
-        own = f"[{other.index}]"
+        own = f"[{other.place}]"
         if any([m[0] in self.touched and not statement.startswith(own, m.end()) for m in _ARRAY.finditer(statement)]):
             return False
         if any([m[0] in self.touched - self.written for m in _ARRAY.finditer(statement)]):
             return False
-        self.statements.append(re.sub(rf"\b{other.index}\b", self.index, statement))
+        self.statements.append(re.sub(rf"\b{other.place}\b", self.place, statement))
         for mine, more in zip(self[4:], other[4:], strict=True):
             mine.update(more)
         return True
 
 
-def _opened(lines: Sequence[str], at: int) -> Group | None:
+def _opened(lines: Sequence[str], at: int) -> JoinedLoops | None:
     """The loop of one statement that begins at a line."""
     head = _HEAD.match(lines[at])
     if head is None or at + 2 >= len(lines) or lines[at + 2] != f"{head[1]}}}":
@@ -57,7 +57,7 @@ def _opened(lines: Sequence[str], at: int) -> Group | None:
         return None
     own = {found[1]} if found[2] == head[2] and found[3] == "=" else set[str]()
     names = set(_ARRAY.findall(statement))
-    return Group(head[1], head[2], head[3], [statement], own, {found[1]}, names)
+    return JoinedLoops(head[1], head[2], head[3], [statement], own, {found[1]}, names)
 
 
 def read(statements: Sequence[str], local: Collection[str]) -> list[str]:
@@ -76,18 +76,18 @@ def fused(lines: Sequence[str], keep: Collection[str] = ()) -> list[str]:
     """The lines with loops joined; the arrays to keep are read elsewhere."""
     total = Counter([name for line in lines for name in _ARRAY.findall(line)])
     out: list[str] = []
-    held: Group | None = None
+    held: JoinedLoops | None = None
 
     def closed() -> None:
         if held is None:
             return
         here = Counter([name for line in held.statements for name in _ARRAY.findall(line)])
         local = {k for k in held.written if here[k] == total[k] and k not in keep}
-        out.append(f"{held.indent}for (int {held.index} = 0; {held.index} < {held.count}; {held.index}++) {{")
+        out.append(f"{held.indent}for (int {held.place} = 0; {held.place} < {held.size}; {held.place}++) {{")
         for statement in read(held.statements, local):
             name = statement.partition("[")[0]
             text = _ARRAY.sub(lambda m: f"v{m[0][1:]}" if m[0] in local else m[0], statement)
-            text = re.sub(rf"\b(v\d+)\[{held.index}\]", r"\1", text)
+            text = re.sub(rf"\b(v\d+)\[{held.place}\]", r"\1", text)
             out.append(f"{held.indent}    {'real ' if name in local else ''}{text}")
         out.append(f"{held.indent}}}")
 
