@@ -7,6 +7,8 @@ import sys
 
 import numpy as np
 import pytest
+import scipy.linalg
+import scipy.special
 from sampling import LEVEL
 
 import riesz as rz
@@ -52,6 +54,17 @@ def network(W, b, V, x):
     return np.sum(V @ np.maximum(np.tanh(W @ x + b), 0.1))
 
 
+def residual(u):
+    """Of a nonlinear chain; its Jacobian is tridiagonal."""
+    return 2.5 * u + u**3 - 1.0 - np.concatenate([u[1:], [0.0]]) - np.concatenate([[0.0], u[:-1]])
+
+
+def likelihood(a, b):
+    """Of a normal distribution, by a Cholesky factor."""
+    L = np.linalg.cholesky(a @ a.T + np.eye(3))
+    return np.sum(scipy.linalg.solve_triangular(L, b, lower=True) ** 2) + 2 * np.sum(np.log(np.diag(L)))
+
+
 CASES = {
     "rosenbrock": (rz.value_and_grad(rosenbrock), (np.ones(10),)),
     "arm": (rz.grad(arm), (np.ones(3), np.ones(2))),
@@ -67,6 +80,44 @@ CASES = {
     "gather": (rz.grad(lambda x: np.sum(np.where(x > 0.5, np.sin(x), x**2) * x[np.array([0, 0, 3, 1])])), (x,)),
     "tree": (lambda x: {"a": np.diag(x) * 2, "b": [x[0], np.where(x > 0.5, np.sin(x), 1 / x)]}, (x,)),
     "logs": (rz.grad(lambda x: np.sum(np.logaddexp(0.0, A @ x)) + np.linalg.norm(x)), (x,)),
+    "blocks": (
+        rz.grad(lambda a, b: np.sum(np.linalg.solve(a + 3 * np.eye(2), b[..., None]) ** 3), (0, 1)),
+        (np.ones((3, 2, 2)), np.ones((3, 2))),
+    ),
+    "band": (lambda d, b: scipy.linalg.solve_banded((2, 1), np.stack([b, d + 1, b, d]), b), (np.ones(6), np.ones(6))),
+    "band gradient": (
+        rz.grad(lambda d, b: np.sum(scipy.linalg.solve_banded((2, 1), np.stack([b, d + 1, b, d]), b) ** 2), (0, 1)),
+        (np.ones(6), np.ones(6)),
+    ),
+    "map": (lambda u: u - rz.jacobian(residual)(u).solve(residual(u)), (np.ones(7),)),
+    "low rank": (lambda d, b: rz.jacobian(lambda v: d * v + A.T @ (A @ v) / 99)(b).solve(b), (x, x)),
+    "cholesky": (rz.value_and_grad(likelihood), (np.ones((3, 3)), np.ones(3))),
+    "determinants": (
+        lambda a: (np.linalg.det(a), np.linalg.slogdet(a - np.eye(3)), np.linalg.inv(a)),
+        (np.ones((2, 3, 3)),),
+    ),
+    "softmax": (rz.value_and_grad(lambda x: scipy.special.logsumexp(3 * x) - scipy.special.softmax(x)[1]), (x,)),
+    "extrema": (rz.value_and_grad(lambda a: np.sum(np.max(a, 0) * np.min(a, 1)[0]) + a[0, np.argmax(a[0])]), (A,)),
+    "order": (lambda x: (np.sort(x), np.argsort(-x), np.median(x), x[np.argmin(x) - 1]), (np.ones(7),)),
+    "places": (
+        rz.grad(lambda x, y: np.sum(np.interp(x, np.linspace(0, 1, 6), y) ** 2), (0, 1)),
+        (x, np.ones(6)),
+    ),
+    "convolution": (rz.grad(lambda x, w: np.sum(np.convolve(x, w) ** 2), (0, 1)), (np.ones(9), np.ones(3))),
+    "types": (
+        lambda x: ((x - x).astype(bool) + (9 * x).astype(int) + (x > 0.5), (9 * x) // 0.3, x % 0.3, np.round(x, 1)),
+        (x,),
+    ),
+    "special": (
+        rz.grad(lambda x: np.sum(scipy.special.gammaln(x) + scipy.special.xlogy(x, x) * scipy.special.erf(x))),
+        (x,),
+    ),
+    "rounds": (
+        rz.value_and_grad(lambda x: np.sum(rz.fori_loop(0, 4, lambda i, c: np.tanh(c * x + 0.1 * i) + c, x))),
+        (x,),
+    ),
+    "one of two": (lambda x: rz.cond(x[0] > 0.5, lambda x: (x**2, x[0]), lambda x: (np.sin(x), x[1]), x)[0], (x,)),
+    "far": (lambda x: np.where(x > 2, 1e300, x) + np.where(x > 3, np.finfo(float).tiny, 1.0), (x,)),
 }
 
 
@@ -176,6 +227,13 @@ def test_c_is_compiled_for_a_microcontroller(name, tmp_path):
         (source,) = [p for p in files if p.suffix == ".c" and p.name != "main.c"]
         command = [sys.executable, "-m", "ziglang", "cc", "-target", "thumb-linux-musleabihf", "-mcpu=cortex_m4"]
         subprocess.run([*command, *STRICT, "-c", str(source), "-o", str(tmp_path / "a.o")], check=True)
+
+
+@gcc
+def test_single_precision_inside_is_rounded_as_numpy_rounds(tmp_path):
+    g = rz.compile(lambda x: x.astype(np.float32) * 1.0 + np.float32(0.1) * x, x)
+    g.export("c", tmp_path)
+    np.testing.assert_allclose(printed(tmp_path), g(*example(g)), rtol=1e-15)
 
 
 def test_names_of_functions_of_c_are_not_used(tmp_path):

@@ -248,3 +248,25 @@ def test_files_that_grow_when_they_are_read_are_refused(kind, tmp_path):
     with_text(tmp_path / "a.rz", tmp_path / "b.rz", change)
     with pytest.raises(FileError, match="65,536 parts"):
         rz.load(tmp_path / "b.rz")
+
+
+@pytest.mark.parametrize("weights", [(), (np.ones(3), np.ones(3)), (np.ones(2),), (np.ones((3, 3)),)])
+def test_weights_that_do_not_fit_their_space_are_refused(weights, tmp_path):
+    from riesz.spaces.space import Weighted
+
+    rz.save(tmp_path / "a.rz", V := (rz.R**3).weighted(np.arange(1.0, 4.0)))
+    assert rz.load(tmp_path / "a.rz").inner(np.ones(3), np.ones(3)) == V.inner(np.ones(3), np.ones(3)) == 6.0
+    rz.save(tmp_path / "a.rz", Weighted(rz.R**3, weights, False))
+    with pytest.raises(FileError, match="weights of shapes"):
+        rz.load(tmp_path / "a.rz")
+
+
+def test_a_trace_with_more_leaves_than_results_is_refused(tmp_path):
+    def change(content):
+        (record,) = [e for e in content["entries"] if e["k"] == "Record"]
+        record["v"][5]["t"] *= 2
+
+    rz.save(tmp_path / "a.rz", np.sin, x)
+    with_text(tmp_path / "a.rz", tmp_path / "b.rz", change)
+    with pytest.raises(FileError, match="is broken"):
+        rz.load(tmp_path / "b.rz")

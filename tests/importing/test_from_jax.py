@@ -90,6 +90,76 @@ def test_a_backward_rule_that_is_not_linear_is_refused():
         rz.grad(rz.from_jax(lambda x: jnp.sum(clipped(x) ** 2)))(x)
 
 
+@jax.custom_vjp
+def weighed(x, y):
+    return x * y
+
+
+def _back(known, g):
+    """With a loop whose carries are a factor, which does not depend on g, and a sum that is linear in g."""
+    x, y = known
+    start = (jnp.ones(()), jnp.zeros_like(g))
+    (_, total), _ = lax.scan(lambda c, v: ((0.9 * c[0], c[1] * c[0] + g * v), None), start, jnp.arange(3.0))
+    return total * y, g * x
+
+
+weighed.defvjp(lambda x, y: (x * y, (x, y)), _back)
+
+
+def test_a_backward_rule_with_a_loop_is_transposed_and_one_that_is_not_linear_in_it_is_refused():
+    f = lambda x: jnp.sum(jnp.sin(weighed(x, 2 * x)))  # noqa: E731
+    np.testing.assert_allclose(rz.grad(rz.from_jax(f))(x), jax.grad(f)(x), rtol=1e-13)
+
+    @jax.custom_vjp
+    def clipped(x):
+        return x
+
+    clipped.defvjp(lambda x: (x, None), lambda _, g: (lax.fori_loop(0, 2, lambda i, c: jnp.clip(2 * c, -1, 1), g),))
+    with pytest.raises(TraceError, match="not linear in the cotangents"):
+        rz.grad(rz.from_jax(lambda x: jnp.sum(clipped(x) ** 2)))(x)
+
+
+def test_each_lane_of_a_mapped_while_loop_goes_on_as_long_as_its_own_condition_holds():
+    grow = lambda v: lax.while_loop(lambda c: c[0] < 3.0, lambda c: (c[0] + v**2 + 0.5, c[1] * 1.1), (0.0, v))  # noqa: E731
+    for f, at in ((jax.vmap(grow), x), (jax.vmap(jax.vmap(grow)), np.outer(x, x))):
+        g = lambda v, f=f: sum([jnp.sum(jnp.sin(u)) for u in f(v)])  # noqa: E731
+        np.testing.assert_allclose(rz.from_jax(f)(at), f(at), rtol=1e-14)
+        np.testing.assert_allclose(rz.grad(rz.from_jax(g))(at), jax.jacfwd(g)(at), rtol=1e-12)
+
+
+@pytest.mark.parametrize("solver", ["cg", "gmres"])
+def test_iterative_solves_have_the_derivative_of_the_solution(solver):
+    A = np.diag([2.0, 3.0, 4.0, 5.0]) + 0.1
+    run = getattr(jax.scipy.sparse.linalg, solver)
+
+    def f(a, b):
+        found, _ = run(lambda v: {"u": (a + a.T) @ v["u"] + v["w"][0], "w": 9 * v["w"] + jnp.sum(v["u"])}, b, tol=1e-14)
+        return jnp.sum(jnp.sin(found["u"])) + found["w"][0]
+
+    b = {"u": x, "w": x[:1]}
+    np.testing.assert_allclose(rz.from_jax(f)(A, b), f(A, b), rtol=1e-12)
+    mine, theirs = rz.grad(rz.from_jax(f), (0, 1))(A, b), jax.grad(f, (0, 1))(A, b)
+    np.testing.assert_allclose(mine[0], theirs[0], rtol=1e-9, atol=1e-12)
+    np.testing.assert_allclose(mine[1]["u"], theirs[1]["u"], rtol=1e-9)
+
+
+def test_rules_of_vmap_and_complex_numbers_at_positions():
+    @jax.custom_batching.custom_vmap
+    def own(v):
+        return jnp.sin(v)
+
+    own.def_vmap(lambda size, batched, v: (jnp.sin(v), batched[0]))
+    np.testing.assert_allclose(rz.grad(rz.from_jax(lambda v: jnp.sum(own(v))))(x), np.cos(x), rtol=1e-14)
+    at = jnp.array([1, 1, 3, 0])
+    for f in (
+        lambda v: jnp.abs(jnp.zeros(5, complex).at[at].add(v * (1 + 2j))),
+        lambda v: jnp.abs(jnp.fft.fft(v).at[1:].set(2 * v[1:])),
+        lambda v: jnp.abs(jnp.fft.fft(v).at[1:3].multiply(2)),
+    ):
+        g = lambda v, f=f: jnp.sum(jnp.sin(f(v)))  # noqa: E731
+        np.testing.assert_allclose(rz.grad(rz.from_jax(g))(x), jax.grad(g)(x), rtol=1e-12, atol=1e-13)
+
+
 def test_structure_and_closed_forms_are_those_of_numpy_code():
     A, b = np.arange(15.0).reshape(5, 3), np.ones(5)
     lam = jnp.array([1.0, 2.0, 3.0])

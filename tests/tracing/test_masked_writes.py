@@ -533,3 +533,10 @@ def test_what_was_written_to_is_an_argument_of_inner_functions():
     y = np.concatenate([[0.0], X[1:] ** 2])
     for found, wanted in zip(rz.function(f)(X), (np.cos(y), np.cos(y), np.sum(y), np.cos(y) * y), strict=True):
         np.testing.assert_allclose(found, wanted, rtol=1e-14)
+
+
+def test_the_sum_of_masks_is_a_mask():
+    x = np.array([0.2, 0.4, 0.6])
+    f = lambda x: ((x > 0.3) + (x > 0.5)) * 1.0 + ((x > 0.1) + np.array([True, False, True])).astype(float) * x  # noqa: E731
+    for g in (rz.function(f), rz.compile(f, x), rz.compile(f, x, backend="numpy"), rz.compile(f, x, backend="jax")):
+        np.testing.assert_array_equal(g(x), f(x))

@@ -10,8 +10,9 @@ import numpy as np
 from ..errors import LinearityError
 from ..ops.number_domains import NUMBERS
 from ..ops.op import Combination, Contraction, Elementwise, Linear, Reduction
-from ..ops.opaque import Declared, Discrete, Ruled, Select
+from ..ops.opaque import Declared, Discrete, Get, Ruled, Select
 from ..programs.program import INPUT, Constant, Program, applied
+from ..programs.sub_programs import Block, Loop
 from ..runtime.stackless import quiet
 from ..spaces.formal_vectors import dense
 
@@ -47,6 +48,48 @@ def _check(op: Any, args: tuple[int, ...], moving: bytearray, live: int) -> None
         legs = [where for _, where in op.leg_slices() if any([moving[a] for a in args[where]])]
         if len(legs) > 1:
             raise LinearityError(f"not a linear map: {op.form.name} of two arguments that depend on the input")
+
+
+def moves_linearly(program: Program, moving: Sequence[bool], affine: bool = False) -> list[bool]:
+    """Which outputs depend on the inputs that move; refused where they are not linear in these (or affine), inside
+    blocks too."""
+    flags = bytearray(len(program.ops))
+    parts: dict[int, list[bool]] = {}
+    for slot, moves in zip(program.inputs, moving, strict=True):
+        flags[slot] = moves
+    for slot, (op, args) in enumerate(zip(program.ops, program.args, strict=True)):
+        given = [bool(flags[a]) for a in args]
+        if op is INPUT or not any(given):
+            continue
+        if isinstance(op, Block):
+            parts[slot] = _block_moves(op, given)
+            flags[slot] = any(parts[slot])
+        elif isinstance(op, Get) and args[0] in parts:
+            flags[slot] = parts[args[0]][op.at]
+        else:
+            _check(op, args, flags, sum(given))
+            for a in args if isinstance(op, Linear) and not affine else ():
+                fixed = program.ops[a]
+                if not flags[a] and not (isinstance(fixed, Constant) and not np.any(dense(fixed.value))):
+                    raise LinearityError("not a linear map: it adds what does not depend on the input")
+            flags[slot] = True
+    return [bool(flags[s]) for s in program.outputs]
+
+
+def _block_moves(op: Any, given: list[bool]) -> list[bool]:
+    """The same of a call or loop. A carry moves if it moves at first or after any round."""
+    if not isinstance(op, Loop):
+        if any(given[: op.fixed]):
+            raise LinearityError("not a linear map: a choice that depends on the input")
+        found = [moves_linearly(branch, given[op.fixed :]) for branch in op.branches]
+        return [any(column) for column in zip(*found, strict=True)]
+    c, m = op.consts, op.carries
+    while True:
+        after = moves_linearly(op.body, given, affine=True)
+        grown = [was or now for was, now in zip(given[c : c + m], after[:m], strict=True)]
+        if grown == given[c : c + m]:
+            return [*grown, *moves_linearly(op.body, given)[m:], *(grown if op.keep else ())]
+        given = [*given[:c], *grown, *given[c + m :]]
 
 
 @quiet

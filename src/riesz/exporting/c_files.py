@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 import re
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,9 @@ import numpy as np
 
 from ..errors import TraceError
 from .c_formulas import DISCRETE, FORMULAS, number
-from .c_program import HELPERS, CProgram, Ref
+from .c_fusion import fused
+from .c_linalg import HELPERS
+from .c_program import CProgram, Ref
 
 _WORDS = "auto break case char const continue default do double else enum extern float for goto if inline int long main"
 _WORDS += " register restrict return short signed sizeof static struct switch typedef union unsigned void volatile"
@@ -53,8 +56,11 @@ def write_c(path: Any, exported: Any, precision: str) -> list[Path]:
     given = [Ref(n if s else f"{n}[0]", s) for n, s in zip(names, exported.inputs, strict=True)]
     found = c.program(exported.program, given)
     outs = [f"out{i}" for i in range(len(found))]
+    uses = Counter([x.text for x in found])
+    direct = {x.text: out for x, out in zip(found, outs, strict=True) if _is_buffer(x) and uses[x.text] == 1}
     for source, out in zip(found, outs, strict=True):
-        c.copy(source, Ref(out if source.shape else f"{out}[0]", source.shape))
+        if source.text not in direct:
+            c.copy(source, Ref(out if source.shape else f"{out}[0]", source.shape))
     folder = Path(path)
     folder.mkdir(parents=True, exist_ok=True)
     parts = [*[f"const real *{n}" for n in names], *[f"real *{n}" for n in outs]]
@@ -64,12 +70,16 @@ def write_c(path: Any, exported: Any, precision: str) -> list[Path]:
     sizes = [(n, max(math.prod(s), 1)) for n, s in zip((*names, *outs), shapes, strict=True)]
     defines = [f"#define {name.upper()}_{n.upper()}_SIZE {k}" for n, k in sizes]
     patterns, extern = _patterns(name, exported)
+    lines = [re.sub(r"\ba\d+\b", lambda m: direct.get(m[0], m[0]), line) for line in fused(c.lines, direct)]
+    used, code = read_names(lines)
+    buffers = [text for text in c.buffers if _declared(text) in used]
+    numbers = sum([int(text[text.index("[") + 1 : -2]) for text in buffers])
     header = [
         f"#ifndef {guard}",
         f"#define {guard}",
         "",
-        f"/* {exported.title.replace('*/', '* /')}: no allocation, {c.numbers} numbers in static buffers.",
-        "   Arrays are row-major. Not to be called by two threads at once. */",
+        f"/* {exported.title.replace('*/', '* /')}: no allocation, {numbers} numbers in static buffers.",
+        "   Arrays are row-major and must not overlap. Not to be called by two threads at once. */",
         "",
         f"typedef {precision} real;",
         "",
@@ -87,18 +97,18 @@ def write_c(path: Any, exported: Any, precision: str) -> list[Path]:
         "",
         "#include <math.h>",
         "",
-        *c.tables,
+        *[text for text in c.tables if _declared(text) in used],
         *patterns,
-        *c.buffers,
+        *buffers,
         "",
         *helpers,
         head,
         "{",
     ]
-    source = "\n".join([*body, *unused, *c.lines, "}"]) + "\n"
+    source = "\n".join([*body, *unused, *code, "}"]) + "\n"
     if precision == "float":
         source = re.sub(rf"\b({MATH.replace(' ', '|')})(?=\()", r"\1f", source)
-        source = re.sub(r"(?<![\w.])(\d+\.\d*(?:e[-+]?\d+)?|\d+e[-+]?\d+)(?![\w.])", r"\1f", source)
+        source = re.sub(r"(?<![\w.])(\d+\.\d*(?:e[-+]?\d+)?|\d+e[-+]?\d+)(?![\w.])", _single, source)
     files = {
         f"{name}.h": "\n".join(header) + "\n",
         f"{name}.c": source,
@@ -108,6 +118,31 @@ def write_c(path: Any, exported: Any, precision: str) -> list[Path]:
     for file, text in files.items():
         (folder / file).write_text(text)
     return [folder / file for file in files]
+
+
+def _single(found: re.Match[str]) -> str:
+    """A number as one of float; those that are too large or too small for it as it rounds them."""
+    with np.errstate(over="ignore"):
+        x = np.float32(found[1])
+    return f"{found[1]}f" if np.isfinite(x) and (x or not float(found[1])) else "(real)INFINITY" if x else "0.f"
+
+
+def _is_buffer(x: Ref) -> bool:
+    """Whether a slot is an array of its own, which an output can be instead."""
+    return bool(x.shape) and re.fullmatch(r"a\d+", x.text) is not None
+
+
+def _declared(line: str) -> str:
+    """The name that a declaration of an array is of."""
+    return line[: line.index("[")].split()[-1]
+
+
+def read_names(lines: list[str]) -> tuple[set[str], list[str]]:
+    """The names that appear in lines; and the lines, where a number that nothing reads is marked as such."""
+    appear = Counter([word for line in lines for word in re.findall(r"\b[a-z]+\d+\b", line)])
+    set_only = Counter([m[1] for line in lines if (m := re.match(r"\s*(s\d+) = ", line))])
+    never = {f"real {n};" for n, k in appear.items() if k == set_only[n] + 1}
+    return set(appear), [f"{line} (void){line.split()[-1]}" if line.strip() in never else line for line in lines]
 
 
 def _patterns(name: str, exported: Any) -> tuple[list[str], list[str]]:
@@ -145,6 +180,9 @@ def _cmake(name: str) -> str:
     return f"""cmake_minimum_required(VERSION 3.10)
 project({name} C)
 set(CMAKE_C_STANDARD 99)
+if(NOT CMAKE_BUILD_TYPE)
+  set(CMAKE_BUILD_TYPE Release)
+endif()
 add_library({name} STATIC {name}.c)
 target_include_directories({name} PUBLIC ${{CMAKE_CURRENT_SOURCE_DIR}})
 add_executable({name}_example main.c)

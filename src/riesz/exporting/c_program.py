@@ -10,6 +10,7 @@ branches.
 
 from __future__ import annotations
 
+import heapq
 import math
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
@@ -18,11 +19,12 @@ import numpy as np
 
 from ..errors import TraceError
 from ..ops.op import Cast, Combination, Contraction, Elementwise, Reduction, Reshape
-from ..ops.opaque import ANYWHERE, Discrete, Get, Put, Ruled, Select, Take
+from ..ops.opaque import ANYWHERE, Discrete, Get, Put, Select, Take
 from ..programs.program import INPUT, Constant, Program
 from ..programs.sub_programs import Call, Loop
+from ..relations.kinds import Triangular
 from ..spaces.formal_vectors import dense
-from .c_formulas import DISCRETE, formula, number
+from .c_formulas import DISCRETE, HELPERS, formula, number
 from .op_writers import OpWriters
 
 Shape = tuple[int, ...]
@@ -48,7 +50,6 @@ class CProgram:
         self.tables: list[str] = []
         self._known: dict[Any, str] = {}
         self._keep: list[Any] = []
-        self.numbers = 0  # in all buffers
         self.depth = 1
         self._count = 0
         self.helpers: set[str] = set()
@@ -82,7 +83,6 @@ class CProgram:
         name = self.name("a")
         size = max(math.prod(shape), 1)
         self.buffers.append(f"static real {name}[{size}];")
-        self.numbers += size
         return Ref(name, shape)
 
     def table(self, array: Any, kind: str) -> str:
@@ -111,9 +111,8 @@ class CProgram:
         """The outputs of a program written here."""
         refs: dict[int, Any] = dict(zip(program.inputs, given, strict=True))
         live = program.needed(program.outputs)
-        for slot, (op, args) in enumerate(zip(program.ops, program.args, strict=True)):
-            if slot in refs or not live[slot] or op is INPUT:
-                continue
+        for slot in scheduled(program, [bool(f) and s not in refs for s, f in enumerate(live)]):
+            op, args = program.ops[slot], program.args[slot]
             if type(op) is Constant:
                 refs[slot] = self.constant(op.value)
                 continue
@@ -159,6 +158,53 @@ class CProgram:
         self.close()
 
 
+def scheduled(program: Program, live: Sequence[bool]) -> list[int]:
+    """An order of the steps in which elementwise ones of a shape follow each other where they can: their loops are
+    joined later."""
+    waits = [sum([live[a] for a in set(args)]) for args in program.args]
+    readers: list[list[int]] = [[] for _ in waits]
+    ready, alike = list[int](), dict[Any, list[int]]()
+    done = bytearray(len(waits))
+    order: list[int] = []
+
+    def enter(slot: int) -> None:
+        heapq.heappush(ready, slot)
+        if (shape := _elementwise_shape(program, slot)) is not None:
+            heapq.heappush(alike.setdefault(shape, []), slot)
+
+    for slot, args in enumerate(program.args):
+        if live[slot]:
+            for a in set(args):
+                readers[a].append(slot)
+            if not waits[slot] and program.ops[slot] is not INPUT:
+                enter(slot)
+    last: Any = None
+    while ready:
+        slot = heapq.heappop(alike[last]) if alike.get(last) else heapq.heappop(ready)
+        if done[slot]:
+            continue
+        done[slot] = 1
+        order.append(slot)
+        last = _elementwise_shape(program, slot)
+        for reader in readers[slot]:
+            waits[reader] -= 1
+            if not waits[reader]:
+                enter(reader)
+    return order
+
+
+def _elementwise_shape(program: Program, slot: int) -> Any:
+    """The shape of a step that is elementwise; None for others."""
+    op, shape = program.ops[slot], program.shapes[slot]
+    if type(op) is Contraction:
+        plain = {k for labels in op.labels for k in labels} <= set(op.out) and not op.repeats
+    else:
+        plain = isinstance(op, (float, Elementwise, Combination, Select)) or (
+            type(op) is Discrete and op.shaped is None and op is not ANYWHERE
+        )
+    return shape if plain and shape else None
+
+
 def flat(names: Sequence[str], shape: Shape, sizes: Shape) -> str:
     """The flat place of indices in an array; axes of length 1 are broadcast."""
     text = ""
@@ -179,6 +225,9 @@ def strided(names: Sequence[str], shape: Shape) -> str:
 C = OpWriters("C")
 """An op in C: the reference of its result, from those of its arguments."""
 
+ORDERED: dict[str, Callable[..., Ref]] = {}
+"""By name, functions without a derivative that are not elementwise."""
+
 
 @C("`k * x`", float)
 def _scaled(c: CProgram, op: float, xs: list[Ref], shape: Shape) -> Ref:
@@ -187,6 +236,8 @@ def _scaled(c: CProgram, op: float, xs: list[Ref], shape: Shape) -> Ref:
 
 @C("a formula of math.h", Elementwise)
 def _elementwise(c: CProgram, op: Any, xs: list[Ref], shape: Shape) -> Ref:
+    if op.primitive.name == "psi":
+        c.helpers.add("riesz_psi")
     return c.pointwise(xs, shape, lambda t: formula(op, t))
 
 
@@ -211,13 +262,22 @@ def _reshape(c: CProgram, op: Reshape, xs: list[Ref], shape: Shape) -> Ref:
     return found
 
 
-C("the same numbers", Cast)(lambda c, op, xs, shape: xs[0])
+@C("a cast", Cast)
+def _cast(c: CProgram, op: Cast, xs: list[Ref], shape: Shape) -> Ref:
+    narrow = np.dtype(op.target).itemsize == 4
+    return c.pointwise(xs, shape, lambda t: f"(float){t[0]}") if narrow else xs[0]
+
+
 C("one of several results", Get)(lambda c, op, xs, shape: xs[0][op.at])
 
 
 @C("`c ? a : b`", Select)
 def _select(c: CProgram, op: Select, xs: list[Ref], shape: Shape) -> Ref:
     return c.pointwise(xs, shape, lambda t: f"{t[0]} != 0 ? {t[1]} : {t[2]}")
+
+
+_WHOLE = {"int8": "signed char", "int16": "short", "int32": "int"}
+_WHOLE |= {"uint8": "unsigned char", "uint16": "unsigned short", "uint32": "unsigned int"}
 
 
 @C("a comparison", Discrete)
@@ -231,10 +291,25 @@ def _discrete(c: CProgram, op: Discrete, xs: list[Ref], shape: Shape) -> Ref:
         c.line(f"if ({xs[0].at(i)} != 0) {found.text} = 0;")
         c.close()
         return found
-    if name in ("as_type", "_as_type", "_integral"):
-        return c.pointwise(xs, shape, lambda t: f"trunc({t[0]})")
-    if op.shaped is not None or name not in DISCRETE:
+    named = dict(op.parameters)
+    if name == "as_type":
+        kind = np.dtype(named["dtype"])
+        text = {"f": "(float){0}" if kind.itemsize == 4 else "{0}", "b": "{0} != 0"}.get(kind.kind, "trunc({0})")
+        if kind.kind in "iu" and kind.itemsize < 8:
+            text = f"({_WHOLE[kind.name]})(long long){{0}}"
+        return c.pointwise(xs, shape, lambda t: text.format(*t))
+    if name == "_wrap":
+        return c.pointwise(xs, shape, lambda t: f"{t[0]} < 0 ? {t[0]} + {named['n']} : {t[0]}")
+    if name in ORDERED:
+        return ORDERED[name](c, xs, shape, **named)
+    if name == "round" and named.get("decimals"):
+        k = number(10.0 ** named["decimals"])
+        return c.pointwise(xs, shape, lambda t: f"rint({t[0]} * {k}) / {k}")
+    if op.shaped is not None or name not in DISCRETE or (named and name != "round"):
         raise TraceError(f"{name or op.title} is not known in C; export to numpy")
+    for helper in HELPERS:
+        if helper in DISCRETE[name]:
+            c.helpers.add(helper)
     return c.pointwise(xs, shape, lambda t: DISCRETE[name].format(*t))
 
 
@@ -275,20 +350,37 @@ def _contraction(c: CProgram, op: Contraction, xs: list[Ref], shape: Shape) -> R
 
 @C("sums through slices or tables of positions", Reduction)
 def _reduction(c: CProgram, op: Reduction, xs: list[Ref], shape: Shape) -> Ref:
-    found = c.new(shape)
-    covered = op.covers
-    if not covered:
-        i = c.name("i")
-        if shape:
-            c.loop(i, math.prod(shape))
-            c.line(f"{found.text}[{i}] = 0;")
-            c.close()
-        else:
-            c.line(f"{found.text} = 0;")
-    for relation, x in zip(op.relations, xs, strict=True):
-        rows, cols, times = [np.asarray(v) for v in relation.pairs()]
+    part = _slice(op, xs, shape)
+    if part is not None:
+        return part
+    found, size = c.new(shape), math.prod(shape)
+    alone = op.covers or (len(xs) == 1 and type(op.relations[0]) is Triangular)
+    piece = None if alone else _piece(op, xs)  # what the first part writes to; the rest is 0
+    rest_of = [] if alone else [(0, size)] if piece is None else [(0, piece[0]), (piece[1], size)]
+
+    def zeros() -> None:
+        for begin, end in rest_of:
+            if not shape:
+                c.line(f"{found.text} = 0;")
+            elif begin < end:
+                i = c.name("i")
+                c.loop(i, end - begin)
+                c.line(f"{found.text}[{f'({i} + {begin})' if begin else i}] = 0;")
+                c.close()
+
+    if piece is None:
+        zeros()
+    fresh = len(xs) if alone else int(piece is not None)
+    for k, (relation, x) in enumerate(zip(op.relations, xs, strict=True)):
+        if k == 1 and piece is not None:
+            zeros()
+        sign = "=" if k < fresh else "+="
         n, m, a = relation.source.size, relation.target.size, math.prod(x.shape[: op.axis])
         b = math.prod(x.shape[op.axis + len(relation.source.box or ()) :])
+        if type(relation) is Triangular:
+            _running(c, relation, x, found, (a, n, b), sign)
+            continue
+        rows, cols, times = [np.asarray(v) for v in relation.pairs()]
         if not len(rows) or not a * b:
             continue
         lead, pair, rest = c.name("i"), c.name("p"), c.name("j")
@@ -300,11 +392,52 @@ def _reduction(c: CProgram, op: Reduction, xs: list[Ref], shape: Shape) -> Ref:
         if b > 1:
             c.loop(rest, b)
         source, target = [
-            "" + _place(lead if a > 1 else "", size, text, b, rest) for size, text in ((n, texts[0]), (m, texts[1]))
+            _place(lead if a > 1 else "", size, text, b, rest) for size, text in ((n, texts[0]), (m, texts[1]))
         ]
-        c.line(f"{found.at(target)} {'=' if covered else '+='} {weight}{x.at(source)};")
+        c.line(f"{found.at(target)} {sign} {weight}{x.at(source)};")
         c.close((a > 1) + 1 + (b > 1))
+    if piece is not None and len(xs) == 1:
+        zeros()
     return found
+
+
+def _running(c: CProgram, relation: Triangular, x: Ref, found: Ref, sizes: tuple[int, int, int], sign: str) -> None:
+    """Sums of what stands before or behind."""
+    a, n, b = sizes
+    lead, rest, j, t = c.name("i"), c.name("j"), c.name("p"), c.name("t")
+    c.loop(lead, a)
+    c.loop(rest, b)
+    c.line(f"real {t} = 0;")
+    c.loop(j, n)
+    along = j if relation.lower else f"({n - 1} - {j})"
+    place = f"({lead} * {n} + {along}) * {b} + {rest}"
+    lines = [f"{t} += {x.at(place)};", f"{found.at(place)} {sign} {t};"]
+    for line in reversed(lines) if relation.strict else lines:
+        c.line(line)
+    c.close(3)
+
+
+def _piece(op: Reduction, xs: list[Ref]) -> tuple[int, int] | None:
+    """The places that the first of several parts writes to, where they are in one piece and written to once."""
+    if op.axis or not xs[0].shape or type(op.relations[0]) is Triangular:
+        return None
+    _, cols, times = [np.asarray(v) for v in op.relations[0].pairs()]
+    if not len(cols) or not (times == 1).all() or not (cols == cols[0] + np.arange(len(cols))).all():
+        return None
+    b = math.prod(xs[0].shape[len(op.relations[0].source.box or ()) :])
+    return int(cols[0]) * b, (int(cols[-1]) + 1) * b
+
+
+def _slice(op: Reduction, xs: list[Ref], shape: Shape) -> Ref | None:
+    """A part of an array that is in one piece, where it stands."""
+    if len(xs) > 1 or not op.covers or op.axis or not xs[0].shape or type(op.relations[0]) is Triangular:
+        return None
+    rows, cols, times = [np.asarray(v) for v in op.relations[0].pairs()]
+    places = np.arange(len(rows))
+    if not len(rows) or not ((times == 1).all() and (cols == places).all() and (rows == places + rows[0]).all()):
+        return None
+    start = int(rows[0]) * math.prod(xs[0].shape[len(op.relations[0].source.box or ()) :])
+    return Ref(f"({xs[0].text} + {start})" if start else xs[0].text, shape) if shape else Ref(xs[0].at(f"{start}"), ())
 
 
 def _progression(c: CProgram, places: Any, index: str) -> str:
@@ -393,64 +526,3 @@ def _loop(c: CProgram, op: Loop, xs: list[Ref], shapes: Any) -> list[Ref]:
 def _row(x: Ref, t: str) -> Ref:
     rest = x.shape[1:]
     return Ref(f"({x.text} + {t} * {math.prod(rest)})", rest) if rest else Ref(f"{x.text}[{t}]", ())
-
-
-@C("elimination with exchanges of rows", Ruled)
-def _ruled(c: CProgram, op: Ruled, xs: list[Ref], shape: Any) -> Ref:
-    name, options = op.smooth.name, dict(op.parameters)
-    if name not in ("solve", "inv") or len(xs[0].shape) != 2:
-        raise TraceError(f"{name} is not known in C (solves with and inverses of single matrices are); export to numpy")
-    n = xs[0].shape[0]
-    b = xs[1] if name == "solve" else c.constant(np.eye(n))
-    found, work = c.new(shape), c.new((n, n))
-    c.copy(b, found)
-    turned = bool(options.get("transposed"))
-
-    def entry(i: list[str]) -> None:
-        source = f"{i[1]} * {n} + {i[0]}" if turned else f"{i[0]} * {n} + {i[1]}"
-        c.line(f"{work.at(f'{i[0]} * {n} + {i[1]}')} = {xs[0].at(source)};")
-
-    c.nest((n, n), entry)
-    c.helpers.add("solve")
-    c.line(f"riesz_solve({n}, {shape[1]}, {work.text}, {found.text});")
-    return found
-
-
-HELPERS = {
-    "solve": """/* x <- A^-1 x for n x n A, which is overwritten, and n x k x */
-static void riesz_solve(int n, int k, real *A, real *x)
-{
-    for (int j = 0; j < n; j++) {
-        int best = j;
-        for (int i = j + 1; i < n; i++) {
-            if (fabs(A[i * n + j]) > fabs(A[best * n + j])) best = i;
-        }
-        if (best != j) {
-            for (int i = 0; i < n; i++) {
-                real t = A[j * n + i];
-                A[j * n + i] = A[best * n + i];
-                A[best * n + i] = t;
-            }
-            for (int i = 0; i < k; i++) {
-                real t = x[j * k + i];
-                x[j * k + i] = x[best * k + i];
-                x[best * k + i] = t;
-            }
-        }
-        for (int i = j + 1; i < n; i++) {
-            real f = A[i * n + j] / A[j * n + j];
-            if (f == 0) continue;
-            for (int m = j + 1; m < n; m++) A[i * n + m] -= f * A[j * n + m];
-            for (int m = 0; m < k; m++) x[i * k + m] -= f * x[j * k + m];
-        }
-    }
-    for (int j = n - 1; j >= 0; j--) {
-        for (int m = 0; m < k; m++) {
-            real t = x[j * k + m];
-            for (int i = j + 1; i < n; i++) t -= A[j * n + i] * x[i * k + m];
-            x[j * k + m] = t / A[j * n + j];
-        }
-    }
-}
-"""
-}

@@ -1,25 +1,33 @@
-"""A program as a Python module that imports NumPy and nothing else."""
+"""A program as a Python module that imports NumPy, and SciPy where its functions are needed, and nothing else."""
 
 # pyright: basic, reportMissingImports=false, reportCallIssue=false, reportIndexIssue=false
 # pyright: reportAttributeAccessIssue=false, reportArgumentType=false, reportPrivateUsage=false
 
 from __future__ import annotations
 
+import ast
+import inspect
 import keyword
+import math
 import re
 import string
+import textwrap
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from scipy import special
 
 from ..errors import TraceError
+from ..ops.convolution import Convolution, ExchangedLeg
 from ..ops.op import Cast, Combination, Contraction, Elementwise, Reduction, Reshape
-from ..ops.opaque import ANYWHERE, Discrete, Get, Put, Ruled, Select, Take
+from ..ops.opaque import ANYWHERE, Discrete, Get, Put, Ruled, Select, Strongly, Take
 from ..programs.program import INPUT, Constant, Program
 from ..programs.sub_programs import Call, Loop
+from ..relations.kinds import Triangular
 from ..spaces.formal_vectors import dense
+from ..tracing.rules.linalg import scipy_linalg
 from .op_writers import OpWriters
 
 _SAME = "sin cos tan arcsin arccos arctan sinh cosh tanh arcsinh arccosh arctanh exp exp2 expm1 log2 log10 log1p sqrt"
@@ -41,12 +49,14 @@ FORMULAS: dict[str, str] = {
     "log0": "np.log(np.where({0} == 0, 1.0, {0}))",
     "larger": "np.where({0} == {1}, 0.5, np.where({0} > {1}, 1.0, 0.0))",
     "power_slope": "np.where({1} == 0, 0.0, {1} * np.power(np.where({1} == 0, 1.0, {0}), {1} - 1.0))",
+    "ratio": "np.where({0} == 0, 0.0, {0} / np.where({0} == 0, 1.0, {1}))",
 }
 _DISCRETE = "less less_equal greater greater_equal equal not_equal logical_not logical_and logical_or logical_xor isnan"
 _DISCRETE += (
     " isfinite floor ceil trunc rint sign absolute negative add subtract multiply minimum maximum argsort argmax"
 )
-_DISCRETE += " argmin floor_divide remainder"
+_DISCRETE += " argmin floor_divide remainder fmod power square copysign arctan2 clip round isinf isposinf isneginf fmax"
+_DISCRETE += " fmin where max min sum prod any all isclose invert bitwise_and bitwise_or bitwise_xor count_nonzero"
 
 
 class NumpyModule:
@@ -57,6 +67,7 @@ class NumpyModule:
         self.functions: list[list[str]] = []
         self._count = 0
         self._known: dict[int, tuple[str, Any]] = {}
+        self._embedded: dict[int, str] = {}
 
     def name(self, what: str) -> str:
         """A new name."""
@@ -67,7 +78,7 @@ class NumpyModule:
         """A constant."""
         value = np.asarray(value)
         if not value.ndim:
-            return f"np.{float(value)!r}" if not np.isfinite(value) else repr(value.item())
+            return repr(value.item()) if np.isfinite(value) else f"float('{float(value)!r}')"
         if id(value) in self._known:
             return self._known[id(value)][0]
         name = self.name("_k")
@@ -96,6 +107,21 @@ class NumpyModule:
         self.functions.append([f"def {title}({', '.join(names)}):", *[f"    {line}" for line in lines]])
         return title
 
+    def embedded(self, function: Any) -> str | None:
+        """The name of a function that is plain NumPy, whose source goes into the module; None for others."""
+        code = getattr(function, "__code__", None)
+        if code is None or code.co_freevars:
+            return None
+        if id(function) not in self._embedded:
+            (node,) = ast.parse(textwrap.dedent(inspect.getsource(function))).body
+            names = {n.id for n in ast.walk(node) if isinstance(n, ast.Name)} & set(function.__globals__)
+            if not isinstance(node, ast.FunctionDef) or not names <= {"np", "math", "Any"}:
+                return None
+            node.decorator_list, node.name = [], self.name("_f")
+            self._embedded[id(function)] = node.name
+            self.functions.append(ast.unparse(node).splitlines())
+        return self._embedded[id(function)]
+
     def inner(self, program: Program) -> str:
         """A program inside a step as a function."""
         return self.function(program, [self.name("x") for _ in program.inputs], self.name("_f"))
@@ -115,6 +141,8 @@ def _elementwise(m: NumpyModule, op: Any, xs: list[str], shapes: Any, shape: Any
     name, k = op.primitive.name, op.primitive.parameter
     if name == "power":
         return f"{xs[0]} * {xs[0]}" if k == 2.0 else f"np.power({xs[0]}, {k!r})"
+    if name not in FORMULAS and k is None and hasattr(special, name):
+        return f"special.{name}({', '.join(xs)})"
     if name not in FORMULAS or k is not None:
         raise TraceError(f"the primitive {name} is not known in plain NumPy")
     return FORMULAS[name].format(*xs)
@@ -134,8 +162,15 @@ def _discrete(m: NumpyModule, op: Discrete, xs: list[str], shapes: Any, shape: A
         return f"np.where({xs[0]}, 0, 1)"
     if name == "_same":
         return xs[0]
-    if op.shaped is None and name in _DISCRETE.split() and not op.parameters:
-        return f"np.{name}({', '.join(xs)})"
+    named = dict(op.parameters)
+    if name == "as_type":
+        return f"np.asarray({xs[0]}).astype(np.{np.dtype(named['dtype']).name})"
+    if name in ("_find", "_interval") and len(shapes[0]) == 1:
+        found = f"np.searchsorted({xs[0]}, {xs[1]}, {named.get('side', 'right')!r})"
+        return found if name == "_find" else f"np.clip({found} - 1, 0, {named['last']})"
+    own = f"np.{name}" if getattr(np, name, None) is op.function and name in _DISCRETE.split() else None
+    if (own := own or m.embedded(op.function)) is not None:
+        return f"{own}({', '.join([*xs, *[f'{k}={v!r}' for k, v in named.items()]])})"
     raise TraceError(f"{name or op.title} is not known in plain NumPy")
 
 
@@ -196,6 +231,10 @@ def _axes(every: Sequence[int], labels: Sequence[int]) -> str:
 def _reduction(m: NumpyModule, op: Reduction, xs: list[str], shapes: Any, shape: Any) -> str:
     parts: list[str] = []
     for relation, x, s in zip(op.relations, xs, shapes, strict=True):
+        if type(relation) is Triangular:
+            sizes = math.prod(s[: op.axis]), s[op.axis], math.prod(s[op.axis + 1 :])
+            parts.append(f"_running({x}, {sizes}, {relation.lower}, {relation.strict})")
+            continue
         rows, cols, times = [np.asarray(v) for v in relation.pairs()]
         a, n = int(np.prod(s[: op.axis], dtype=int)), relation.source.size
         rest = int(np.prod(s[op.axis + len(relation.source.box or ()) :], dtype=int))
@@ -207,9 +246,12 @@ def _reduction(m: NumpyModule, op: Reduction, xs: list[str], shapes: Any, shape:
 
 @LINE("`np.take`, `np.add.at`", Take, Put)
 def _taken(m: NumpyModule, op: Any, xs: list[str], shapes: Any, shape: Any) -> str:
-    if op.batch or isinstance(op, Put):
-        raise TraceError("positions that differ from index to index are not known in plain NumPy")
-    return f"np.take({xs[0]}, np.asarray({xs[1]}).astype(np.intp), axis={op.axis})"
+    if not op.batch and not isinstance(op, Put):
+        return f"np.take({xs[0]}, np.asarray({xs[1]}).astype(np.intp), axis={op.axis})"
+    wide = shape if isinstance(op, Put) else shapes[0]
+    parts = wide[: op.batch], wide[op.batch : op.axis], wide[op.axis : op.axis + 1], wide[op.axis + 1 :]
+    name = "_put" if isinstance(op, Put) else "_taken"
+    return f"np.reshape({name}({xs[0]}, {xs[1]}, {tuple([math.prod(part) for part in parts])}), {shape})"
 
 
 @LINE("a function, or one of several", Call)
@@ -227,15 +269,54 @@ def _loop(m: NumpyModule, op: Loop, xs: list[str], shapes: Any, shape: Any) -> s
     return f"_loop({m.inner(op.body)}, {', '.join(parts)}, {op.length}, {op.reverse}, {op.keep}, {shape[k:]!r})"
 
 
-@LINE("`np.linalg.solve`, `np.linalg.inv`", Ruled)
+_RULED: dict[str, str] = {
+    **{name: f"np.linalg.{name}({{0}})" for name in ("inv", "det", "slogdet", "cholesky")},
+    "extremum": "np.{title}({0}, axis={axis}, keepdims={keepdims})",
+    "solve": "np.linalg.solve({0}, {1})",
+    "solve_triangular": "linalg.solve_triangular({0}, {1}, lower={lower}, trans={transposed:d}, unit_diagonal={unit})",
+    "solve_banded": "linalg.solve_banded(({below}, {above}), {0}, {1})",
+    "eigh": "tuple(np.linalg.eigh({0}))",
+    "svd": "tuple(np.linalg.svd({0}, full_matrices={full}))",
+    "qr": "tuple(np.linalg.qr({0}, {mode!r}))",
+    **{name: f"linalg.{name}({{0}})" for name in ("expm", "sqrtm")},
+}
+"""By the name of a function with a differential."""
+_SINGLE = ("solve_triangular", "solve_banded", "expm", "sqrtm")
+"""Of one matrix, in SciPy."""
+
+
+@LINE("a function of np.linalg or scipy.linalg, an extremum", Ruled)
 def _ruled(m: NumpyModule, op: Ruled, xs: list[str], shapes: Any, shape: Any) -> str:
-    name, options = op.smooth.name, dict(op.parameters)
-    if name == "solve":
-        a = f"np.swapaxes({xs[0]}, -1, -2)" if options.get("transposed") else xs[0]
-        return f"np.linalg.solve({a}, {xs[1]})"
-    if name == "inv":
-        return f"np.linalg.inv({xs[0]})"
+    name, named = op.smooth.name, dict(op.parameters)
+    if name == "solve" and named["transposed"]:
+        xs = [f"np.swapaxes({xs[0]}, -1, -2)", xs[1]]
+    if name == "solve_banded" and named["turned"]:
+        below, above = named["below"], named["above"]
+        xs = [f"{m.embedded(scipy_linalg._turned_band)}({xs[0]}, {below}, {above})", xs[1]]
+        named |= {"below": above, "above": below}
+    usual = name != "eigh" or (named["driver"] == "numpy" and named["subset"] is None)
+    if name in _RULED and usual and not (name in _SINGLE and (len(shapes[0]) > 2 or named.get("at"))):
+        mode = "complete" if named.get("full") else "reduced"
+        return _RULED[name].format(*xs, **{"mode": mode, **named})
+    if (own := m.embedded(op.smooth.array)) is not None:
+        return f"{own}({', '.join([*xs, *[f'{k}={v!r}' for k, v in named.items()]])})"
     raise TraceError(f"{name} is not known in plain NumPy")
+
+
+@LINE("the op; a zero annihilates what is nan", Strongly)
+def _strongly(m: NumpyModule, op: Strongly, xs: list[str], shapes: Any, shape: Any) -> str:
+    found = LINE.of(op.op)(m, op.op, xs, shapes, shape)
+    return f"_strongly({found}, {xs[op.k]}, {op.op.smooth.mixes if isinstance(op.op, Ruled) else None})"
+
+
+@LINE("`np.convolve`, `np.correlate`", Convolution, ExchangedLeg)
+def _convolved(m: NumpyModule, op: Any, xs: list[str], shapes: Any, shape: Any) -> str:
+    if len(shapes[0]) > 1 or len(shapes[1]) > 1:
+        raise TraceError("convolutions of several rows are not known in plain NumPy")
+    x, y = xs[::-1] if isinstance(op, ExchangedLeg) else xs
+    if op.leg == 2:
+        return f"np.convolve({x}, {y})"
+    return f"np.correlate({x}, {y}, 'valid')" if op.leg == 0 else f"np.correlate({y}, {x}, 'valid')"
 
 
 _HELPERS = """
@@ -246,6 +327,36 @@ def _reduced(x, sizes, size, rows, cols, times):
     total = np.zeros((sizes[0], size, sizes[2]), np.result_type(x))
     np.add.at(total, (slice(None), cols), taken)
     return total
+
+
+def _running(x, sizes, lower, strict):
+    step = 1 if lower else -1
+    total = np.cumsum(np.reshape(x, sizes)[:, ::step], 1)
+    if strict:
+        total = np.concatenate([np.zeros_like(total[:, :1]), total[:, :-1]], 1)
+    return total[:, ::step]
+
+
+def _places(at, sizes):
+    b, p, n, q = sizes
+    at = np.reshape(np.asarray(at).astype(np.intp), (b, 1, -1, 1))
+    at = np.clip(np.where(at < 0, at + n, at), 0, n - 1)
+    return np.arange(b)[:, None, None, None], np.arange(p)[:, None, None], at, np.arange(q)
+
+
+def _taken(x, at, sizes):
+    return np.reshape(x, sizes)[_places(at, sizes)]
+
+
+def _put(x, at, sizes):
+    total, places = np.zeros(sizes, np.result_type(x)), _places(at, sizes)
+    np.add.at(total, places, np.reshape(x, np.broadcast_shapes(*[v.shape for v in places])))
+    return total
+
+
+def _strongly(found, given, axes):
+    some = np.any(given) if axes is None else np.any(given, axis=axes, keepdims=True)
+    return np.where(np.isnan(found) & ~some, 0.0, found)
 
 
 def _loop(body, consts, carry, rows, length, reverse, keep, shapes):
@@ -270,10 +381,17 @@ def write_numpy(path: Any, exported: Any) -> list[Path]:
     ]
     body = m.function(exported.program, names, "_value")
     flat = [f"np.asarray({n}, float)" for n in names]
+    scipy = [
+        n for n in ("linalg", "special") if any([re.search(rf"(?<!\.)\b{n}\.", t) for f in m.functions for t in f])
+    ]
     lines = [
         f'"""{exported.title}, for arrays of shapes {exported.inputs}."""',
         "",
+        "from __future__ import annotations",
+        "",
+        *(["import math", ""] if any(["math." in line for f in m.functions for line in f]) else []),
         "import numpy as np",
+        *([f"from scipy import {', '.join(scipy)}"] if scipy else []),
         "",
         *m.constants,
         _HELPERS,

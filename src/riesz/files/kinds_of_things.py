@@ -38,6 +38,7 @@ from ..runtime.interning import Interned, Node
 from ..spaces.formal_vectors import Formal, FormalProduct
 from ..spaces.layout import Form
 from ..spaces.mass import MapMass, Mass
+from ..spaces.space import Space, Weighted
 from ..terms.primitives import RULES, Rule
 from ..tracing.argument_trees import Container
 from ..tracing.rules.special import primitive_named
@@ -184,6 +185,19 @@ def _form(kind: Any, names: Any) -> Form:
     return Form(list if kind == "list" else dict, names, ())
 
 
+def _weighted(base: Any, weights: Any, matrix: Any) -> Weighted:
+    """A weight for each leaf, or one matrix for all; what a weight is made of was checked when it was read."""
+    if not (isinstance(base, Space) and base.plain and isinstance(weights, tuple) and isinstance(matrix, bool)):
+        raise FileError("weights belong to a plain space")
+    shapes = [(base.dim, base.dim)] if matrix else [leaf.shape for leaf in base.leaves]
+    sizes = [(leaf.size, leaf.size) for leaf in base.leaves]
+    have = [w.shape if isinstance(w, (np.ndarray, Mass)) else None for w in weights]
+    due = [sizes[k] if k < len(sizes) and isinstance(w, Mass) else None for k, w in enumerate(weights)]
+    if have != [mass or shape for mass, shape in zip(due, shapes, strict=False)] or len(have) != len(shapes):
+        raise FileError(f"weights of shapes {have}; the space has leaves of shapes {shapes}")
+    return Weighted.rebuilt(base, weights, matrix)
+
+
 def _form_parts(form: Form) -> tuple[Any, ...]:
     if form.kind is list or form.kind is dict:
         return ("list" if form.kind is list else "dict", form.names)
@@ -219,6 +233,7 @@ KINDS: dict[type, tuple[str, SavedKind]] = {
     FormalProduct: ("FormalProduct", SavedKind(tuple, FormalProduct)),
     Factored: ("Factored", SavedKind(lambda G: (G.shape, G.dtype, G.terms), Factored)),
     PlacedTerm: ("PlacedTerm", SavedKind(lambda t: (t.scale, t.factors, t.index, t.sizes, t.axes), _placed)),
+    Weighted: ("Weighted", SavedKind(lambda V: (V.base, V.weights, V.matrix), _weighted)),
     Mass: ("Mass", SavedKind(lambda m: (m.matrix,), Mass)),
     MapMass: ("MapMass", SavedKind(lambda m: (m.linear,), MapMass)),
     OwnDerivative: ("OwnDerivative", SavedKind(_own, lambda program: OwnDerivative(lambda: program))),

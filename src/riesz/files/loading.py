@@ -50,7 +50,7 @@ def load(path: Any) -> Any:
         raise FileError(f"{path} holds something that does not fit together: {problem}") from None
     except (ArithmeticError, AssertionError, AttributeError, LookupError, OSError, RecursionError) as problem:
         raise _broken(path, problem) from None
-    except (RuntimeError, TypeError, ValueError, MemoryError, NotImplementedError) as problem:
+    except (RuntimeError, TypeError, ValueError, MemoryError, NotImplementedError, StopIteration) as problem:
         raise _broken(path, problem) from None
 
 

@@ -13,13 +13,14 @@ import numpy as np
 import scipy.special as sp
 
 from ...calculus.block_rules import linear_steps
-from ...calculus.derive import transpose_linear
+from ...calculus.derive import derive_program, transpose_linear
+from ...calculus.linearity import moves_linearly
 from ...errors import LinearityError, TraceError
 from ...functions.control.bodies import Body
 from ...functions.control.branches import checkpoint, switch
 from ...functions.control.loops import loop, while_loop
 from ...programs.program import Program, outputs
-from ...programs.sub_programs import OwnDerivative
+from ...programs.sub_programs import Loop, OwnDerivative
 from ...tracing.traced import innermost
 from ..jaxpr_reading import bound, call_with_rule, precision, source_line
 from .lax_registry import REFUSED, is_traced, lax
@@ -38,6 +39,11 @@ REFUSED |= dict.fromkeys(
 @lax("the function inside, written out; a block where it is called often", "pjit", "jit", "closed_call", "core_call")
 def _call(reader: Any, e: Any, *args: Any) -> Any:
     return reader.called(e.params.get("jaxpr", e.params.get("call_jaxpr")), args)
+
+
+@lax("the function inside; `jax.vmap` has taken the rule where it meets one", "custom_vmap_call")
+def _custom_vmap(reader: Any, e: Any, *args: Any) -> Any:
+    return reader.called(e.params["call"], args)
 
 
 @lax("nothing", "debug_callback", "debug_print")
@@ -138,13 +144,21 @@ def _while(reader: Any, e: Any, *args: Any) -> Any:
     length = _known_length(p, cond_consts, init)
     if length is not None:
         return rounds(reader, p["body_jaxpr"], body_consts, init, (), length, False)
-    return list(
-        while_loop(
-            lambda c: reader.closed(p["cond_jaxpr"], [*cond_consts, *c])[0],
-            lambda c: tuple([_float(x) for x in reader.closed(p["body_jaxpr"], [*body_consts, *c])]),
-            tuple([_float(x) for x in init]),
-        )
-    )
+    lanes = p["cond_jaxpr"].out_avals[0].shape  # of jax.vmap: each goes on as long as its own condition holds
+
+    def going(c: Any) -> Any:
+        return reader.closed(p["cond_jaxpr"], [*cond_consts, *c])[0]
+
+    def body(c: Any) -> Any:
+        found = [_float(x) for x in reader.closed(p["body_jaxpr"], [*body_consts, *c])]
+        if lanes:
+            on = going(c)
+            wide = [np.reshape(on, (*lanes, *(1,) * (np.ndim(x) - len(lanes)))) for x in c]
+            found = [np.where(w, x, old) for w, x, old in zip(wide, found, c, strict=True)]
+        return tuple(found)
+
+    start = tuple([_float(x) for x in init])
+    return list(while_loop((lambda c: np.any(going(c))) if lanes else going, body, start))
 
 
 def _known_length(p: Any, consts: Sequence[Any], init: Sequence[Any]) -> int | None:
@@ -245,7 +259,8 @@ def with_rule(
     return call_with_rule(home, value, OwnDerivative(rule), xs)
 
 
-def _moving(things: Sequence[Any]) -> list[int]:
+def moving_places(things: Sequence[Any]) -> list[int]:
+    """Those of floats."""
     return [i for i, x in enumerate(things) if np.dtype(getattr(x, "dtype", float)).kind == "f"]
 
 
@@ -258,7 +273,7 @@ def _in_jax(e: Any, whole: Any, xs: Sequence[Any], moving: Sequence[int]) -> Any
             given[i] = x
         found = bound(e, whole(given))
         found = found if e.primitive.multiple_results else [found]
-        return [found[i] for i in _moving([v.aval for v in e.outvars])]
+        return [found[i] for i in moving_places([v.aval for v in e.outvars])]
 
     return function
 
@@ -273,34 +288,45 @@ def by_tangents(reader: Any, e: Any, whole: Any, xs: Sequence[Any]) -> Program:
     """(xs, dxs) ↦ dys as jax.jvp has it."""
     import jax
 
-    moving = _moving(xs)
+    moving = moving_places(xs)
 
     def tangents(given: Sequence[Any], dxs: Sequence[Any]) -> Any:
         return jax.jvp(_in_jax(e, whole, given, moving), [given[i] for i in moving], list(dxs))[1]
 
     dxs = [xs[i] for i in moving]
     inner = _traced_rule(reader, jax.make_jaxpr(tangents)(list(xs), dxs), [*xs, *dxs])
-    return _completed(inner, e, xs, moving)
+    return completed(inner, e, xs, moving)
 
 
 def _by_cotangents(reader: Any, e: Any, whole: Any, xs: Sequence[Any]) -> Program:
     """(xs, dxs) ↦ dys, the transpose of what jax.vjp has."""
     import jax
 
-    moving = _moving(xs)
+    moving = moving_places(xs)
 
     def cotangents(given: Sequence[Any], dys: Sequence[Any]) -> Any:
         return list(jax.vjp(_in_jax(e, whole, given, moving), *[given[i] for i in moving])[1](list(dys)))
 
     dys = [np.zeros(v.aval.shape, v.aval.dtype) for v in e.outvars if np.dtype(v.aval.dtype).kind == "f"]
     back = _traced_rule(reader, jax.make_jaxpr(cotangents)(list(xs), dys), [*xs, *dys])
-    return _completed(transpose_linear(_linear(back, len(xs), e), len(xs)), e, xs, moving)
+    return completed(_transposed(back, len(xs), e), e, xs, moving)
 
 
-def _linear(program: Program, still: int, e: Any) -> Program:
-    """A rule in linear steps of what it is applied to."""
+def _transposed(program: Program, still: int, e: Any) -> Program:
+    """The transpose of a rule that is linear in its inputs after the first."""
     try:
-        return linear_steps(program, still)
+        flags = program.dependent(program.inputs[still:])
+        if not any([isinstance(op, Loop) and moves for op, moves in zip(program.ops, flags, strict=True)]):
+            return transpose_linear(linear_steps(program, still), still)
+        moving = [i >= still for i in range(len(program.inputs))]
+        moves_linearly(program, moving)
+        adjoint = derive_program(program, moving).adjoint  # at 0: carries of a loop may be fixed and linear ones
+        whole, (xs, ws) = Program(), (program.inputs[:still], program.inputs[still:])
+        fixed = whole.like(xs, program)
+        cotangents = whole.like(program.outputs, program)
+        zeros = [whole.zeros(program.shapes[s]) for s in ws]
+        whole.outputs = outputs(adjoint, whole, [*fixed, *zeros, *cotangents])
+        return whole
     except LinearityError as problem:
         raise TraceError(
             f"the backward rule of jax.custom_vjp at {source_line(e)} is not linear in the cotangents ({problem}), so "
@@ -308,12 +334,12 @@ def _linear(program: Program, still: int, e: Any) -> Program:
         ) from None
 
 
-def _completed(inner: Program, e: Any, xs: Sequence[Any], moving: Sequence[int]) -> Program:
+def completed(inner: Program, e: Any, xs: Sequence[Any], moving: Sequence[int]) -> Program:
     """A rule of all arguments and results, where some of them are whole numbers."""
     program = Program()
     given = [program.input(np.shape(x)) for x in xs]
     dxs = [program.input(np.shape(x)) for x in xs]
     found = iter(outputs(inner, program, [*given, *[dxs[i] for i in moving]]))
-    floats = set(_moving([v.aval for v in e.outvars]))
+    floats = set(moving_places([v.aval for v in e.outvars]))
     program.outputs = [next(found) if i in floats else program.zeros(v.aval.shape) for i, v in enumerate(e.outvars)]
     return program

@@ -51,7 +51,8 @@ def kind_of(e: Any) -> str:
     return np.dtype(e.outvars[0].aval.dtype).kind
 
 
-@lax("the array itself", "copy", "copy_p", "optimization_barrier", "pvary", "sharding_constraint")
+@lax("the array itself", "copy", "copy_p", "optimization_barrier", "pvary", "sharding_constraint", "device_put")
+@lax("the array itself", "reshard", "layout_constraint")
 def _same(reader: Any, e: Any, *xs: Any, **named: Any) -> Any:
     return list(xs) if e.primitive.multiple_results else xs[0]
 

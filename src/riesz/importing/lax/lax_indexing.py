@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ...tracing.trace import refuse
 from ...tracing.traced import lifted
 from .lax_registry import beside, is_traced, lax, real
 from .lax_shapes import along
@@ -176,7 +177,14 @@ def _scatter(reader: Any, e: Any, x: Any, indices: Any, u: Any) -> Any:
     into, code = _INTO.get(e.primitive.name), e.params.get("update_jaxpr")
     if into is None and code is not None:
         into = WindowUpdate(reader, code, e.params["update_consts"])
-    return written(into, x, u, w)
+    if np.dtype(e.outvars[0].aval.dtype).kind != "c":
+        return written(into, x, u, w)
+    parts = np.real(u), np.imag(u)
+    if into is np.multiply and not is_traced(parts[1]) and not np.any(parts[1]):
+        parts = parts[0], parts[0]
+    elif into not in (None, np.add, np.subtract):
+        raise refuse("complex numbers at positions are set, added, subtracted, or multiplied with real ones")
+    return written(into, np.real(x), parts[0], w) + 1j * written(into, np.imag(x), parts[1], w)
 
 
 class WindowUpdate:

@@ -5,13 +5,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
+from ...calculus.linearity import moves_linearly
+from ...errors import LinearityError
+from ...functions.control.bodies import Body
+from ...functions.directional import jvp
+from ...functions.jacobians import jacobian
+from ...programs.program import Program
 from ...tracing.rules.linalg import matrix_ops, scipy_linalg
 from ...tracing.traced import Traced, lifted
-from .lax_control import by_tangents, with_rule
+from .lax_control import by_tangents, completed, moving_places, with_rule
 from .lax_registry import is_traced, lax
 
 
@@ -86,7 +93,54 @@ def _solve(reader: Any, e: Any, *args: Any) -> Any:
         if how is not None:
             home = next(x.home for x in (matrices[0], b[0]) if is_traced(x))
             return [how(lifted(matrices[0], home), lifted(b[0], home))]
-    return with_rule(reader, e, args, by_tangents, jaxprs.solve, [*consts, *b])
+    linear = _is_linear(reader, jaxprs.solve, consts, b)
+    return with_rule(reader, e, args, by_tangents if linear else by_structure, jaxprs.solve, [*consts, *b])
+
+
+def _is_linear(reader: Any, jaxpr: Any, consts: Any, b: Any) -> bool:
+    """Whether the code of a solve is linear in the right-hand side (elimination is, conjugate gradients are not)."""
+    given = [np.zeros(np.shape(x), x.dtype) for x in (*consts, *b)]
+    body = Body(lambda *xs: tuple(reader.closed(jaxpr, xs)), tuple(given), "a solve of JAX's")
+    try:
+        moves_linearly(body.program(()), [i >= len(consts) for i in range(len(given))])
+    except LinearityError:
+        return False
+    return not body.record.captured
+
+
+def by_structure(reader: Any, e: Any, whole: Any, xs: Sequence[Any]) -> Program:
+    """(xs, dxs) ↦ A⁻¹(db − dA·y), y the solution that the code gives; solved with by the structure of A."""
+    lengths, jaxprs = e.params["const_lengths"], e.params["jaxprs"]
+    first = lengths.matvec + lengths.vecmat
+    ends = first + lengths.solve, first + lengths.solve + lengths.transpose_solve
+    moving = moving_places(xs)
+    place = {i: k for i, k in enumerate(whole(range(len(xs)))) if type(k) is int}
+
+    def tangents(*given: Any) -> Any:
+        at, dxs = whole(given[: len(xs)]), dict(zip(moving, given[len(xs) :], strict=True))
+        matrix, b = at[: lengths.matvec], at[ends[1] :]
+        y = reader.closed(jaxprs.solve, [*at[first : ends[0]], *b])
+        live = [i for i in range(lengths.matvec) if place.get(i) in dxs]
+
+        def product(*moved: Any) -> Any:
+            held = list(matrix)
+            for i, x in zip(live, moved[: len(live)], strict=True):
+                held[i] = x
+            return tuple(reader.closed(jaxprs.matvec, [*held, *moved[len(live) :]]))
+
+        fixed = [matrix[i] for i in live]
+        right = [dxs[place[i]] if place.get(i) in dxs else np.zeros(np.shape(x)) for i, x in enumerate(at)][ends[1] :]
+        if live:
+            moves = [dxs[place[i]] for i in live]
+            _, part = jvp(lambda *a: product(*a, *y), tuple(fixed), tuple(moves))
+            right = [r - p for r, p in zip(right, part, strict=True)]
+        zeros = tuple([np.zeros(np.shape(v)) for v in b])
+        if len(b) > 1:
+            return jacobian(lambda v: product(*fixed, *v))(zeros).solve(tuple(right))
+        return (jacobian(lambda v: product(*fixed, v)[0])(*zeros).solve(right[0]),)
+
+    given = [*xs, *[xs[i] for i in moving]]
+    return completed(Body(tangents, tuple(given), "a solve of JAX's").program(()), e, xs, moving)
 
 
 def _ways() -> dict[str, Any]:

@@ -51,6 +51,8 @@ def discrete(ufunc: Any, *xs: Any, dtype: Any = None) -> Traced:
     if dtype is None:
         kinds = [_kind(x) for x in given]
         dtype = ufunc.resolve_dtypes((*kinds, *(None,) * ufunc.nout))[-1]
+        if ufunc is np.add and dtype == BOOL:
+            ufunc = np.logical_or  # the sum of truth values, in code that takes them for numbers too
     return unmoving(ufunc, dtype, *[_plain(x) for x in given])
 
 
