@@ -20,13 +20,14 @@ from jax.sharding import AxisType, NamedSharding, PartitionSpec
 
 from ...errors import SolveError, VectorError
 from ...programs.program import Program
+from ...relations.jax.halo_exchange import halo_applied, rims_given
 from ...relations.jax.mesh_plan import applied, summed
 from ...runtime import tuning
 from ..jax.jax_backend import InJax
 from ..jax.jax_maps import JaxLeaves
 from ..jax.jax_ops import LINES, JaxSteps, JaxValue
 from ..jax.jax_primitive import Citizen, allowed
-from .communication import Communication, Exchange, block
+from .communication import Communication, Exchange, Rims, block
 from .partition import Partition, Spec, by_sets
 from .placing import Placing
 
@@ -207,12 +208,18 @@ def _communicated(self: JaxSteps, op: Communication, xs: list[JaxValue]) -> JaxV
 @LINES("collectives of a mesh, gathers and sums", Exchange)
 def _exchanged(self: JaxSteps, op: Exchange, xs: list[JaxValue]) -> JaxValue:
     function, self.light = partial(reduced, op), False
-    given = self.array(xs[0])
+    given = ", ".join([self.array(x) for x in xs])
     if op.arrays:
         held = self.shared.array(op.arrays)
         self.shared.cut[held] = op.names
         given = f"{given}, {held}"
     return JaxValue(self.set(f"{self.shared.name('along', function)}({given})"), self.shape)
+
+
+@LINES("a slice to each neighbour", Rims)
+def _rims(self: JaxSteps, op: Rims, xs: list[JaxValue]) -> JaxValue:
+    self.light = False
+    return JaxValue(self.set(f"{self.shared.name('along', partial(rims, op))}({self.array(xs[0])})"), self.shape)
 
 
 def communicated(op: Communication, x: Any) -> Any:
@@ -254,11 +261,20 @@ def _back(op: Exchange, y: Any, shape: Any, front: Any, back: Any) -> Any:
     return jnp.moveaxis(wide, 0, 1).reshape(shape)
 
 
+def rims(op: Rims, x: Any) -> Any:
+    """Rows at the ends of blocks, given to neighbours."""
+    rows = jnp.moveaxis(x, op.axis, 0)
+    y = rims_given(op.rims, op.size, op.names, rows.reshape((len(rows), -1)))
+    return jnp.moveaxis(y.reshape((len(y), *rows.shape[1:])), 0, op.axis)
+
+
 def reduced(op: Exchange, x: Any, arrays: Any = ()) -> Any:
     """red_R of blocks to blocks, or of what a device has to what it needs, or to its part of a sum."""
     shape = op.result((x.shape,))
     rows, front, back = _rows(op, x)
-    if op.how == "exchange":
+    if op.rims:
+        y = halo_applied(op.form, op.names, rows, op.rims, _rows(op, arrays)[0])
+    elif op.how == "exchange":
         y = applied(op.form, op.names, rows, arrays)
     else:
         size = math.prod(shape[op.axis : len(shape) - len(back)])

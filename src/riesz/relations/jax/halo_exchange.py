@@ -120,7 +120,7 @@ def without_lists(relation: Relation, devices: int) -> Halo | RunningSums | None
     stride, shifts = found
     halo = Halo(stride, devices, size, count, -(-size // devices), -(-count // devices), ())
     sources = halo.sources
-    if 2 * abs(halo.drift) * devices > sources:
+    if abs(halo.drift) * devices > sources:
         return None
     shifts.sort()
     groups: list[list[Shift]] = []
@@ -209,12 +209,48 @@ def _shifts(relation: Relation) -> tuple[int, list[Shift]] | None:
 # -- on one device -----------------------------------------------------------------------------------------------------
 
 
-def halo_applied(halo: Halo, axis: Any, x: Any) -> Any:
-    """Rims come, then each shift is a slice."""
+def shared(halos: list[Halo]) -> tuple[Rim, ...]:
+    """The rims that several relations of one set of sources need."""
+    found: dict[int, Rim] = {}
+    for one in [rim for halo in halos for reach in halo.reaches for rim in reach.rims if rim.ahead]:
+        known = found.get(one.ahead, one)
+        low, high = min(known.low, one.low), max(known.high, one.high)
+        found[one.ahead] = Rim(one.ahead, low, high, tuple(sorted({*known.pairs, *one.pairs})))
+    return tuple([found[k] for k in sorted(found)])
+
+
+def rims_given(rims: tuple[Rim, ...], size: int, axis: Any, x: Any) -> Any:
+    """The rims that come to a device, one behind the other."""
+    x = _cleared(x, size, axis)
+    return jnp.concatenate([jax.lax.ppermute(x[one.low : one.high], axis, one.pairs) for one in rims])
+
+
+def _cleared(x: Any, size: int, axis: Any) -> Any:
+    """Zeros where the last block is filled up."""
+    if not size % len(x):
+        return x
+    mine = jax.lax.axis_index(axis) * len(x) + jnp.arange(len(x)) < size
+    return jnp.where(mine[:, None], x, jnp.zeros((), x.dtype))
+
+
+def halo_applied(halo: Halo, axis: Any, x: Any, rims: tuple[Rim, ...] = (), came: Any = None) -> Any:
+    """Rims come (or are among those that `came`), then each shift is a slice."""
+    x = _cleared(x, halo.size, axis)
+    begins, begin = dict[int, int](), 0
+    for one in rims:
+        begins[one.ahead], begin = begin - one.low, begin + one.high - one.low
+
+    def rows(rim: Rim) -> Any:
+        if not rim.ahead:
+            return x[rim.low : rim.high]
+        if rims:
+            return came[begins[rim.ahead] + rim.low : begins[rim.ahead] + rim.high]
+        return jax.lax.ppermute(x[rim.low : rim.high], axis, rim.pairs)
+
     T, stride, total, at = halo.targets, halo.stride, None, jax.lax.axis_index(axis)
     t = at * T + jnp.arange(T)
     for reach in halo.reaches:
-        wide = _around(halo, reach, axis, x)
+        wide = _around(halo, reach, x, rows)
         for one in reach.shifts:
             begin, length = one.by - reach.first, stride * (T - 1) + 1
             if halo.drift:
@@ -229,18 +265,14 @@ def halo_applied(halo: Halo, axis: Any, x: Any) -> Any:
     return total
 
 
-def _around(halo: Halo, reach: Reach, axis: Any, x: Any) -> Any:
+def _around(halo: Halo, reach: Reach, x: Any, given: Any) -> Any:
     """The rows that a device reads, from the first to the last; zeros where there are none, or nobody reads."""
     S, end = halo.sources, reach.last + halo.stride * (halo.targets - 1) + 1
     parts, at = [], reach.first
-    if halo.size % S:  # what fills up the last block is no row
-        mine = jax.lax.axis_index(axis) * S + jnp.arange(S) < halo.size
-        x = jnp.where(mine[:, None], x, jnp.zeros((), x.dtype))
     for rim in reach.rims:
-        rows = x[rim.low : rim.high]
         low, high = rim.ahead * S + rim.low, rim.ahead * S + rim.high
         cut = max(reach.first - low, 0), min(end, high) - low
-        rows = (jax.lax.ppermute(rows, axis, rim.pairs) if rim.ahead else rows)[cut[0] : cut[1]]
+        rows = given(rim)[cut[0] : cut[1]]
         low, high = low + cut[0], low + cut[1]
         if low > at:
             parts.append(jnp.zeros((low - at, x.shape[1]), x.dtype))
@@ -253,9 +285,7 @@ def _around(halo: Halo, reach: Reach, axis: Any, x: Any) -> Any:
 
 def running_sums_applied(form: RunningSums, axis: Any, x: Any) -> Any:
     """A running sum of the block, behind the total of all blocks before it."""
-    S, at = form.sources, jax.lax.axis_index(axis)
-    if form.size % S:
-        x = jnp.where((at * S + jnp.arange(S) < form.size)[:, None], x, jnp.zeros((), x.dtype))
+    x = _cleared(x, form.size, axis)
     y = jax.lax.cumsum(x, axis=0, reverse=not form.lower)
     before = None
     for one in form.rounds:
