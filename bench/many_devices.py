@@ -138,7 +138,7 @@ def rows():
         residual = lambda w: xp.tanh(X @ w) - y  # noqa: E731
         return conjugate_gradients(lambda v: product(residual, w, v) + 0.1 * v, w, 3)
 
-    own = lambda *xs: newton(*xs, np, lambda f, w, v: rz.vjp(f, w)[1](rz.jvp(f, (w,), (v,))[1]))  # noqa: E731
+    own = lambda *xs: newton(*xs, np, lambda f, w, v: rz.vjp(f, w)[1](rz.jvp(f, (w,), (v,))[1])[0])  # noqa: E731
     its = lambda *xs: newton(*xs, jnp, lambda f, w, v: jax.vjp(f, w)[1](jax.jvp(f, (w,), (v,))[1])[0])  # noqa: E731
     yield "Gauss-Newton, 3 steps of CG", own, its, (w, X, y), {rz.seg(n): "data"}, line, 3 * 8 * d
 

@@ -116,6 +116,12 @@ def along_axes():
     u, many = rng.normal(size=n), {rz.seg(n): "d"}
     checked(rz.grad(loss), (u[:d], rng.normal(size=(n, d)), u), many, 8 * d)
     checked(rz.grad(lambda u: np.sum((u[1:] - u[:-1]) ** 2 * u[1:])), (u,), many, 8 * 4)
+    checked(rz.grad(lambda u: np.sum((u[2:] - 2 * u[1:-1] + u[:-2]) ** 2)), (u,), many, 8 * 4)
+    U = rng.normal(size=(40, 6))
+    checked(rz.grad(lambda U: np.sum(np.sin(U[3:] - 2 * U[:-3] * U[1:-2]))), (U,), {rz.seg(40): "d"}, 8 * 6 * (3 + 9))
+    back = rz.red(rz.relations.triangular(rz.seg(n)).converse)
+    checked(lambda u: back(u) + np.cumsum(np.sin(u)), (u,), many, 8 * 2 * 4)
+    checked(rz.grad(lambda u: np.sum(np.cumsum(u) ** 2)), (u,), many, 8 * 8)
     g, _ = checked(lambda u: 2 * u - np.roll(u, 1) - np.roll(u, -1), (u,), many, 8 * 6)
     assert spec(g(u)) == ("d",)
     ends = (np.arange(n)[:, None] + np.array([-2, -1, 1, 2])).clip(0, n - 1)
@@ -126,6 +132,10 @@ def along_axes():
         sort = rz.compile(np.sort, u, mesh=line, place=many)
     assert "sort needs it whole: 6,400 bytes come to each device along d" in str(said[0].message), said
     close(sort(u), np.sort(u))
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always")
+        rz.compile(lambda u: u[2:] - u[:-2], u, mesh=line, place=many)
+    assert "a result of shape (798,), which devices do not divide, needs it whole: 6,400" in str(said[0].message), said
 
 
 def spec(x):

@@ -130,7 +130,10 @@ class Partition:
             self._now = slot
             end = self._even(p.shapes[slot], self.specs[slot]) if wanted is None else wanted[k]
             self.ends.append(end)
-            found.append(self.get(slot, end))
+            shape = (
+                "" if end == self.specs[slot] else f"a result of shape {p.shapes[slot]}, which devices do not divide, "
+            )
+            found.append(self.get(slot, end, shape and shape + FORCED))
         inputs = self.local.inputs
         self.local = self.local.prune(inputs, found)
 
