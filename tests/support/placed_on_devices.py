@@ -135,7 +135,7 @@ def along_axes():
     with warnings.catch_warnings(record=True) as said:
         warnings.simplefilter("always")
         rz.compile(lambda u: u[2:] - u[:-2], u, mesh=line, place=many)
-    assert "a result of shape (798,), which devices do not divide, needs it whole: 6,400" in str(said[0].message), said
+    assert "a result of shape (798,), which devices do not divide, needs it whole: 6,384" in str(said[0].message), said
 
 
 def spec(x):

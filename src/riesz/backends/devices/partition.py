@@ -105,10 +105,11 @@ class Partition:
         self._bases: list[tuple[int, float]] = []  # of each slot what it is a multiple of
         self._reduced: dict[tuple[int, int], list[Relation]] = {}  # along an axis of a slot, or of its multiples
         for slot, op in enumerate(p.ops):
-            of, times = self._bases[p.args[slot][0]] if type(op) is float else (slot, 1.0)
-            self._bases.append((of, times * op if type(op) is float else times))
-            for a, r in zip(p.args[slot], op.relations, strict=True) if type(op) is Reduction else ():
-                self._reduced.setdefault((self._bases[a][0], op.axis), []).append(r)
+            of, times = self._bases[p.args[slot][0]] if isinstance(op, float) else (slot, 1.0)
+            self._bases.append((of, times * op if isinstance(op, float) else times))
+            if isinstance(op, Reduction):
+                for a, r in zip(p.args[slot], op.relations, strict=True):
+                    self._reduced.setdefault((self._bases[a][0], op.axis), []).append(r)
         self._rims: dict[tuple[int, int], tuple[Any, int]] = {}
         self._uses = Counter([a for args in p.args for a in args] + p.outputs)
         given = dict(zip(p.inputs, specs, strict=True))

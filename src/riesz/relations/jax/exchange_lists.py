@@ -200,7 +200,8 @@ def _rounds(traffic: Array) -> tuple[Round, ...] | None:
         rounds: list[list[tuple[int, int]]] = []
         gives: list[set[int]] = []
         takes: list[set[int]] = []
-        for p, q in zip(givers[order].tolist(), takers[order].tolist(), strict=True):
+        pairs: list[tuple[int, int]] = list(zip(givers[order].tolist(), takers[order].tolist(), strict=True))
+        for p, q in pairs:
             k = next((k for k in range(len(rounds)) if p not in gives[k] and q not in takes[k]), len(rounds))
             if k == len(rounds):
                 rounds.append([])

@@ -169,13 +169,13 @@ def _shifts(relation: Relation) -> tuple[int, list[Shift]] | None:
         span = member.span
         if span is None or not span.affine or span.times != 1 or not span.left or not span.right:
             return None
-        rest = span.left[1:], span.right[1:]
+        rest: Any = (span.left[1:], span.right[1:])
         wide = math.prod((member.source.box or ())[1:])
         if rest[0] != rest[1] or (member.source.box or ())[1:] != (member.target.box or ())[1:]:
             return None
         kept = {k for m in rest[0] for k, _ in m.terms}
         whole = [m == Affine(0, ((k, 1),)) for m, k in zip(rest[0], sorted(kept), strict=False)]
-        sides = span.left[0], span.right[0]
+        sides: Any = (span.left[0], span.right[0])
         if len(kept) != len(rest[0]) or not all(whole) or any([k in kept for m in sides for k, _ in m.terms]):
             return None
         if any([span.sizes[k] != n for k, n in zip(sorted(kept), (member.source.box or ())[1:], strict=True)]):

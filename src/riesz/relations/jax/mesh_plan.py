@@ -113,7 +113,7 @@ class MeshPlan:
         moved = rows_moved(form)
         if not moved:
             return f"{first}\n{blocks}\nno row travels"
-        lists = form.leaves if isinstance(form, FixedTrees) else form
+        lists = _lists_of(form)
         owned, sent = "", f"{moved:,} rows travel"
         if isinstance(lists, ExchangeLists):
             owners = "their target or their source" if lists.owner == "both" else f"their {lists.owner}"
@@ -136,7 +136,8 @@ class MeshPlan:
 def form_of(relation: Relation, devices: int, owner: str = "auto", deterministic: str = "fixed") -> Form:
     """How devices apply a relation, made once: without lists where that can be."""
     key = owner, devices, deterministic
-    known = relation.__dict__.setdefault("_exchanges", {})
+    held: Any = relation.__dict__
+    known = held.setdefault("_exchanges", {})
     if key not in known:
         known[key] = _form(relation, devices, owner, deterministic)
     return known[key]
@@ -152,15 +153,19 @@ def _form(relation: Relation, devices: int, owner: str, deterministic: str) -> F
 def rows_moved(form: Form) -> int:
     """Rows that travel between devices, places left free included."""
     if form.rounds is None:
-        return (form.leaves if isinstance(form, FixedTrees) else form).moved
+        return _lists_of(form).moved
     return sum([len(one.pairs) * one.room for one in form.rounds])
 
 
 def room_of(form: Form) -> int:
     """Rows that a device gets, places left free included."""
     if form.rounds is None:
-        return (form.leaves if isinstance(form, FixedTrees) else form).room
+        return _lists_of(form).room
     return sum([one.room for one in form.rounds])
+
+
+def _lists_of(form: Form) -> Any:
+    return form.leaves if isinstance(form, FixedTrees) else form
 
 
 def _shaped(v: Any, shape: tuple[int, ...]) -> Any:
