@@ -186,6 +186,23 @@ def maps():
     assert moved(lambda v: D(v), there) == {} and spec(D(there)) == ("d",) == spec(D.diagonal())
     close((D(there), D.diagonal()), (alone(u), alone.diagonal()))
 
+    M = rng.normal(size=(d, d))
+
+    def apart(X):
+        return np.sum(np.log(np.sum(np.exp(X @ M), 1)) + np.sum(X**2, 1))
+
+    B, alone = rz.compile(rz.hessian(apart), X, mesh=line, place=many)(X), rz.hessian(apart)(X)
+    solution = B.solve(2.0 * X)  # blocks of X's rows, each where its row is
+    close(solution, alone.solve(2.0 * X))
+    assert spec(solution)[:1] == ("d",), solution.sharding
+    Z = X[:40]  # blocks of two rows are not those of devices
+
+    def by_two(Z):
+        return np.sum(np.log(np.sum(np.exp(Z.reshape(-1, 16)), 1))) + np.sum(Z**2)
+
+    K = rz.compile(rz.hessian(by_two), Z, mesh=line, place={rz.seg(40): "d"})(Z)
+    close(K.solve(Z), rz.hessian(by_two)(Z).solve(Z))
+
     g = rz.compile(rz.grad(loss), w, X, y, mesh=line, place=many)
     close(jax.jit(lambda w, v: jax.jvp(lambda w: g(w, X, y), (w,), (v,))[1])(w, v), other(v))
     rows = rz.compile(residual, w, X, y, mesh=line, place=many)

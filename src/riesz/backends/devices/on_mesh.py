@@ -152,9 +152,13 @@ class PlacedLeaves(JaxLeaves):
         return [x if isinstance(x, Tracer) else jax.device_put(x, p) for x, p in zip(xs, place, strict=True)]
 
     def inverted(self, L: Any, right: Any, method: str, options: dict[str, Any]) -> Any:
-        """L⁻¹ of flat coordinates, by conjugate gradients where these are asked for ("lsmr": on LᵀL x = Lᵀb) or no
-        matrix of that size is made; each iteration applies L where the numbers are."""
+        """L⁻¹ of flat coordinates: of a block-diagonal map each device solves its blocks; by conjugate gradients where
+        these are asked for ("lsmr": on LᵀL x = Lᵀb) or no matrix of that size is made; each iteration applies L where
+        the numbers are."""
         large = min(L.shape) > tuning.DENSE_UNKNOWNS and L.structure.kind not in ("diagonal", "identity")
+        found = self._by_blocks(L, right) if method == "auto" and not options else None
+        if found is not None:
+            return found
         iterated = method in ("cg", "lsmr") or (method == "auto" and large)
         if not iterated or np.ndim(right) != 1:
             return super().inverted(L, right, method, options)
@@ -164,6 +168,38 @@ class PlacedLeaves(JaxLeaves):
         square = L.shape[0] == L.shape[1] and method != "lsmr" and (method == "cg" or "definite" in L.facts)
         A, b = (L, jnp.asarray(right)) if square else (L.T @ L, L.T.matvec(right))
         return conjugate_gradients(A.matvec, b, **{**known, **options})
+
+    def _by_blocks(self, L: Any, right: Any) -> Any:
+        """The solution where L has a block for each element of the first axis of one array, found from as many
+        products as a block has columns; None where it has not, which one more product says."""
+        shapes = [[leaf.shape for leaf in V.leaves] for V in (L.domain, L.codomain)]
+        if L.structure.kind != "block-diagonal" or shapes[0] != shapes[1] or len(shapes[0]) != 1:
+            return None
+        shape = shapes[0][0]
+        n, k = shape[0], math.prod(shape[1:])
+        if isinstance(right, Tracer) or np.ndim(right) != 1 or n * k * k > tuning.BLOCKS_RATIO * L.structure.nonzeros:
+            return None
+        names = (self._like.get(shape) or by_sets(shape, self.place.sets))[0]
+        if not names:
+            return None
+        cut = PartitionSpec(names)
+        there = NamedSharding(self.place.mesh, cut)
+        unit = np.eye(k, dtype=L.dtype)
+        columns = [jax.device_put(jnp.reshape(L.matvec(np.tile(e, n)), (n, k)), there) for e in unit]
+        blocks = jnp.stack(columns, 2)
+        if isinstance(blocks, Tracer):
+            return None
+        test = np.cos(np.arange(n * k)).astype(L.dtype)
+        wanted = jnp.reshape(L.matvec(test), (n, k))
+        missing = wanted - jnp.einsum("nab,nb->na", blocks, jax.device_put(test.reshape(n, k), there))
+        if not float(jnp.max(jnp.abs(missing))) <= tuning.SAME_PRODUCT * float(jnp.max(jnp.abs(wanted))):
+            return None
+
+        def solved(B: Any, b: Any) -> Any:
+            return jnp.linalg.solve(B, b[..., None])[..., 0]
+
+        local = jax.shard_map(solved, mesh=self.place.mesh, in_specs=(cut, cut), out_specs=cut, check_vma=False)
+        return local(blocks, jax.device_put(jnp.reshape(right, (n, k)), there)).reshape(-1)
 
     def found(self, citizen: Citizen, xs: Sequence[Any], dtype: Any) -> list[Any]:
         placed = citizen.on(self.place._replace(specs=tuple([self.spec(x) for x in xs])))
