@@ -184,7 +184,7 @@ def maps():
     D, alone = rz.compile(rz.hessian(energy), u, mesh=line, place=many)(u), rz.hessian(energy)(u)
     there = jax.device_put(u, cut)
     assert moved(lambda v: D(v), there) == {} and spec(D(there)) == ("d",) == spec(D.diagonal())
-    close((D(there), D.diagonal()), (alone(u), alone.diagonal()))
+    close((D(there), D.diagonal(), D.solve(there)), (alone(u), alone.diagonal(), alone.solve(u)))
 
     M = rng.normal(size=(d, d))
 
@@ -201,7 +201,9 @@ def maps():
         return np.sum(np.log(np.sum(np.exp(Z.reshape(-1, 16)), 1))) + np.sum(Z**2)
 
     K = rz.compile(rz.hessian(by_two), Z, mesh=line, place={rz.seg(40): "d"})(Z)
-    close(K.solve(Z), rz.hessian(by_two)(Z).solve(Z))
+    few = rz.hessian(by_two)(Z)
+    close((K.solve(Z), K.logdet(), K.eigvalsh()), (few.solve(Z), few.logdet(), few.eigvalsh()))
+    close((J.lstsq(u), J.pinv()(u)), (one.lstsq(u), one.pinv()(u)))
 
     g = rz.compile(rz.grad(loss), w, X, y, mesh=line, place=many)
     close(jax.jit(lambda w, v: jax.jvp(lambda w: g(w, X, y), (w,), (v,))[1])(w, v), other(v))

@@ -128,12 +128,50 @@ class OnMesh(InJax):
         return self._arrays[wide]
 
 
+def explicit_spec(x: Any) -> PartitionSpec | None:
+    """Along which explicit axes of a mesh the type of an array says it is cut; None if it is not."""
+    spec = jax.typeof(x).sharding.spec if isinstance(x, jax.Array) else ()
+    return spec if any(spec) else None
+
+
+def brought(x: Any, mesh: Any, spec: PartitionSpec) -> Any:
+    """An array cut as said, inside of `jax.jit` too."""
+    place = NamedSharding(mesh, spec)
+    return jax.reshard(x, place) if isinstance(x, Tracer) else jax.device_put(x, place)
+
+
+class WholeLinalg:
+    """jnp.linalg, whose functions take no arrays that are cut along explicit axes of a mesh: they get them whole."""
+
+    def __init__(self, mesh: Any) -> None:
+        self.mesh = mesh
+
+    def whole(self, x: Any) -> Any:
+        """An array as every device has it."""
+        return x if explicit_spec(x) is None else brought(x, self.mesh, PartitionSpec())
+
+    def __getattr__(self, name: str) -> Any:
+        function = getattr(jnp.linalg, name)
+        return lambda *xs, **options: function(*[self.whole(x) for x in xs], **options)
+
+
+class WholeArrays:
+    """jnp, with `WholeLinalg`."""
+
+    def __init__(self, mesh: Any) -> None:
+        self.linalg = WholeLinalg(mesh)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(jnp, name)
+
+
 class PlacedLeaves(JaxLeaves):
     """JAX arrays on a mesh: points and vectors of a map whose function is placed. What is not there yet goes where an
     argument or result of its shape is."""
 
     def __init__(self, name: str, place: Placing, shapes: Sequence[tuple[int, ...]]) -> None:
         super().__init__(name)
+        self.arrays = WholeArrays(place.mesh)
         self.place, self._like = place, dict(zip(reversed(shapes), reversed(place.specs), strict=True))
 
     def spec(self, x: Any) -> Spec:
@@ -161,7 +199,12 @@ class PlacedLeaves(JaxLeaves):
             return found
         iterated = method in ("cg", "lsmr") or (method == "auto" and large)
         if not iterated or np.ndim(right) != 1:
-            return super().inverted(L, right, method, options)
+            if L.structure.kind in ("diagonal", "identity"):
+                d = L.diagonal()
+                spec = explicit_spec(d)
+                right = right if spec is None else brought(jnp.asarray(right), self.place.mesh, spec)
+                return (right.T / d).T
+            return super().inverted(L, self.arrays.linalg.whole(right), method, options)
         known = {"tolerance": 1e-10, "max_iterations": 10 * L.shape[1]}
         if wrong := set(options) - set(known):
             raise SolveError(f"method={method!r} on a mesh has the options {', '.join(known)}; got {', '.join(wrong)}")

@@ -21,7 +21,7 @@ from ..base import Relation
 from ..compound import Union
 from ..index_algebra import Affine
 from ..kinds import Triangular
-from .exchange_lists import Round
+from .exchange_lists import ExchangeRound
 
 
 class Shift(NamedTuple):
@@ -41,7 +41,7 @@ class Rim(NamedTuple):
     pairs: tuple[tuple[int, int], ...]
 
 
-class Reach(NamedTuple):
+class Surroundings(NamedTuple):
     """Shifts that read rows `first` to `last` of those around a block, behind the first target's, and the rims they
     need, in order."""
 
@@ -60,7 +60,7 @@ class Halo(NamedTuple):
     count: int
     sources: int
     targets: int
-    reaches: tuple[Reach, ...]
+    reaches: tuple[Surroundings, ...]
 
     @property
     def drift(self) -> int:
@@ -73,13 +73,13 @@ class Halo(NamedTuple):
         return ()
 
     @property
-    def rounds(self) -> tuple[Round, ...]:
+    def rounds(self) -> tuple[ExchangeRound, ...]:
         """What travels."""
         rims = [rim for reach in self.reaches for rim in reach.rims if rim.ahead and rim.pairs]
-        return tuple([Round(rim.pairs, rim.high - rim.low) for rim in rims])
+        return tuple([ExchangeRound(rim.pairs, rim.high - rim.low) for rim in rims])
 
 
-class RunningSums(NamedTuple):
+class BlockTotals(NamedTuple):
     """Σ over all before (or behind) of `size` elements, in blocks on `devices`."""
 
     devices: int
@@ -98,21 +98,21 @@ class RunningSums(NamedTuple):
         return ()
 
     @property
-    def rounds(self) -> tuple[Round, ...]:
+    def rounds(self) -> tuple[ExchangeRound, ...]:
         """What travels: one row in each round."""
-        D, found = self.devices, list[Round]()
+        D, found = self.devices, list[ExchangeRound]()
         steps = [1, *[2**k for k in range(max(0, math.ceil(math.log2(max(D - 1, 1)))))]] if D > 1 else []
         for k in steps:
             pairs = [(p, p + k) for p in range(D - k)]
-            found.append(Round(tuple(pairs if self.lower else [(q, p) for p, q in pairs]), 1))
+            found.append(ExchangeRound(tuple(pairs if self.lower else [(q, p) for p, q in pairs]), 1))
         return tuple(found)
 
 
-def without_lists(relation: Relation, devices: int) -> Halo | RunningSums | None:
+def without_lists(relation: Relation, devices: int) -> Halo | BlockTotals | None:
     """How devices apply a relation if no lists are needed."""
     if type(relation) is Triangular:
         n = relation.source.size
-        return RunningSums(devices, n, max(1, -(-n // devices)), relation.lower, relation.strict)
+        return BlockTotals(devices, n, max(1, -(-n // devices)), relation.lower, relation.strict)
     found = _shifts(relation)
     size, count = relation.source.size, relation.target.size
     if found is None or not size or not count:
@@ -133,7 +133,7 @@ def without_lists(relation: Relation, devices: int) -> Halo | RunningSums | None
     return halo if len(halo.rounds) <= 2 * tuning.EXCHANGED_SHIFTS else None
 
 
-def _reach(halo: Halo, shifts: tuple[Shift, ...]) -> Reach:
+def _reach(halo: Halo, shifts: tuple[Shift, ...]) -> Surroundings:
     """The rims that some shifts need: of the rows around the block those that somebody reads."""
     D, S, T, stride = halo.devices, halo.sources, halo.targets, halo.stride
     away = (D - 1) * halo.drift
@@ -153,7 +153,7 @@ def _reach(halo: Halo, shifts: tuple[Shift, ...]) -> Reach:
         if needs:
             low, high = min([a for a, _, _ in needs]), max([b for _, b, _ in needs])
             rims.append(Rim(ahead, low, high, tuple([pair for _, _, pair in needs])))
-    return Reach(first, last, shifts, tuple(rims))
+    return Surroundings(first, last, shifts, tuple(rims))
 
 
 def _rows(one: Shift, low: int, high: int, stride: int, begin: int, end: int) -> tuple[int, int]:
@@ -265,7 +265,7 @@ def halo_applied(halo: Halo, axis: Any, x: Any, rims: tuple[Rim, ...] = (), came
     return total
 
 
-def _around(halo: Halo, reach: Reach, x: Any, given: Any) -> Any:
+def _around(halo: Halo, reach: Surroundings, x: Any, given: Any) -> Any:
     """The rows that a device reads, from the first to the last; zeros where there are none, or nobody reads."""
     S, end = halo.sources, reach.last + halo.stride * (halo.targets - 1) + 1
     parts, at = [], reach.first
@@ -283,7 +283,7 @@ def _around(halo: Halo, reach: Reach, x: Any, given: Any) -> Any:
     return parts[0] if len(parts) == 1 else jnp.concatenate(parts)
 
 
-def running_sums_applied(form: RunningSums, axis: Any, x: Any) -> Any:
+def running_sums_applied(form: BlockTotals, axis: Any, x: Any) -> Any:
     """A running sum of the block, behind the total of all blocks before it."""
     x = _cleared(x, form.size, axis)
     y = jax.lax.cumsum(x, axis=0, reverse=not form.lower)

@@ -20,10 +20,10 @@ from ..base import Relation
 from ..plans import shaped
 from .exchange_lists import OWNERS, ExchangeLists, Sums, exchange_lists
 from .fixed_trees import FixedTrees, fixed_trees
-from .halo_exchange import Halo, RunningSums, halo_applied, running_sums_applied, without_lists
+from .halo_exchange import BlockTotals, Halo, halo_applied, running_sums_applied, without_lists
 from .sorted_sums import sorted_sums
 
-Form = ExchangeLists | FixedTrees | Halo | RunningSums
+Form = ExchangeLists | FixedTrees | Halo | BlockTotals
 """How devices apply a relation: each has `devices`, the lengths of blocks of `sources` and `targets`, `rounds` and
 `arrays`."""
 
@@ -208,7 +208,7 @@ def applied(form: Form, axis: Any, x: Any, arrays: Any) -> Any:
     """The targets of a device, from its block of sources; `arrays` have one row."""
     if isinstance(form, Halo):
         return halo_applied(form, axis, x)
-    if isinstance(form, RunningSums):
+    if isinstance(form, BlockTotals):
         return running_sums_applied(form, axis, x)
     if isinstance(form, FixedTrees):
         leaves, levels, ends = arrays
