@@ -130,7 +130,7 @@ class OnMesh(InJax):
 
 def explicit_spec(x: Any) -> PartitionSpec | None:
     """Along which explicit axes of a mesh the type of an array says it is cut; None if it is not."""
-    spec = jax.typeof(x).sharding.spec if isinstance(x, jax.Array) else ()
+    spec: Any = jax.typeof(x).sharding.spec if isinstance(x, jax.Array) else ()
     return spec if any(spec) else None
 
 
