@@ -7,8 +7,8 @@ are blocks of equal length; where the length of the axis is no multiple of `coun
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from functools import cached_property
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -16,6 +16,7 @@ import numpy as np
 from ...ops.op import Op, Shape
 from ...programs.cost import FLOPS
 from ...relations.base import Relation
+from ...runtime import tuning
 
 Names = tuple[str, ...]
 
@@ -63,12 +64,38 @@ class Communication(Op):
         return 0 if self.kind in ("part", "clear") else math.prod(result)
 
 
+class Rims(Op):
+    """Rows at the ends of the blocks of an axis of so many elements, that devices before or behind need for shifts of
+    one value: `rims` of halo_exchange.py, one behind the other."""
+
+    rims: Any
+    size: int
+    axis: int
+    names: Names
+    count: int
+    made_to_run = True
+
+    @property
+    def title(self) -> str:
+        return "exchange"
+
+    def result(self, shapes: tuple[Shape, ...]) -> Shape:
+        rows = sum([one.high - one.low for one in self.rims])
+        return (*shapes[0][: self.axis], rows, *shapes[0][self.axis + 1 :])
+
+    def numbers(self, shape: Shape, result: Shape) -> int:
+        """How many numbers come to a device."""
+        return math.prod(result)
+
+
 class Exchange(Op):
     """red_R along an axis of which each device has a block, of the sources, of the targets or of both. `how` is
 
-    exchange  blocks of both: rows that are needed elsewhere travel along the lists of `R.plan(mesh=…)`
+    exchange  blocks of both: rows that are needed elsewhere travel as in `R.plan(mesh=…)`
     targets   sources are whole: each device computes its block of the targets; nothing travels
     sources   targets are whole: each device adds up what its block of the sources gives, a part of a sum
+
+    With `rims`, the rows that an exchange needs are there already, a second argument.
     """
 
     how: str
@@ -76,6 +103,7 @@ class Exchange(Op):
     axis: int
     names: Names
     count: int
+    rims: Any = ()
     made_to_run = True
 
     @property
@@ -93,56 +121,39 @@ class Exchange(Op):
         return math.prod(shape[: self.axis]) * math.prod(shape[self.axis + len(self.relation.source.box or ()) :])
 
     @cached_property
-    def lists(self) -> tuple[Any, bool]:
-        """The lists of an exchange, and whether rows come to the pairs (else sums go to their places)."""
-        from ...relations.jax.mesh_plan import MeshPlan
+    def form(self) -> Any:
+        """How an exchange is done: along lists, or without."""
+        from ...relations.jax.mesh_plan import form_of
 
-        mesh = SimpleNamespace(axis_names=("here",), shape={"here": self.count})
-        plan = MeshPlan(self.relation, mesh, "here")
-        return plan.lists, plan.owner == "target"
-
-    @cached_property
-    def gathers(self) -> bool:
-        """Whether each target has one source at most, and devices look it up: a slice, a shift, a gather."""
-        groups = self.relation.groups
-        alone = groups.times is None and int(np.diff(groups.offsets).max(initial=0)) <= 1
-        return alone and self.how != "sources" and (self.how == "targets" or self.lists[1])
+        return form_of(self.relation, self.count)
 
     @cached_property
     def arrays(self) -> Any:
-        """The lists, or the pairs of each device, a row of each array for a device. Of a gather: rows to send, and
-        where each target finds its row, among those of the block and then those that came."""
-        if self.how != "exchange":
-            pairs = _own_pairs(self.relation, self.how, self.count)
-            if not self.gathers:
-                return pairs
-            return _looked_up([(pairs, 0)], _flat_block(self.relation.target, self.count), self.relation.source.size)
-        lists, _ = self.lists
-        if not self.gathers:
-            return lists.send, *lists[-5:]
-        found = [(lists.here, 0), (lists.away, lists.sources)]
-        return lists.send, _looked_up(found, lists.targets, lists.sources + lists.room)
+        """What differs between devices, a row of each array for a device: lists, or the pairs of each device."""
+        return self.form.arrays if self.how == "exchange" else _own_pairs(self.relation, self.how, self.count)
 
-    @property
+    @cached_property
     def room(self) -> int:
         """The rows that a device gets, places left free included."""
-        return self.lists[0].room if self.how == "exchange" else 0
+        from ...relations.jax.mesh_plan import room_of
+
+        return room_of(self.form) if self.how == "exchange" and not self.rims else 0
 
     def numbers(self, shape: Shape, result: Shape) -> int:
         """How many numbers come to a device."""
         return self.room * self.width(shape)
 
 
-FLOPS("nothing", Communication)(lambda op, shapes, shape: 0)
+FLOPS("nothing", Communication, Rims)(lambda op, shapes, shape: 0)
 FLOPS("what the device's pairs add", Exchange)(
     lambda op, shapes, shape: op.relation.work * op.width(shapes[0]) // op.count
 )
 
 
-def _own_pairs(relation: Relation, how: str, count: int) -> tuple[Any, Any, Any]:
+def _own_pairs(relation: Relation, how: str, count: int) -> Any:
     """The pairs of each device: rows to read, places to add to in order (behind the last: nothing), and how often; a
     row of the arrays for a device. By blocks of targets or of sources."""
-    from ...relations.jax.exchange_lists import _sums  # pyright: ignore[reportPrivateUsage]
+    from ...relations.jax.exchange_lists import sums
 
     groups = relation.groups
     sources, targets = relation.source.size, relation.target.size
@@ -150,18 +161,30 @@ def _own_pairs(relation: Relation, how: str, count: int) -> tuple[Any, Any, Any]
     source = np.arange(groups.count) if groups.index is None else np.asarray(groups.index, dtype=np.intp)
     if how == "targets":
         size = _flat_block(relation.target, count)
-        return _sums(target // size, source, target % size, groups.times, count, sources, size)
+        return sums(target // size, source, target % size, groups.times, count, sources, size)
     size = _flat_block(relation.source, count)
-    return _sums(source // size, source % size, target, groups.times, count, size, targets)
+    return sums(source // size, source % size, target, groups.times, count, size, targets)
 
 
-def _looked_up(found: Any, size: int, none: int) -> Any:
-    """Where each target of a device finds its row; `none`: nowhere."""
-    index = np.full((len(found[0][0].at), size + 1), none, dtype=np.int32)
-    for sums, first in found:
-        device, column = np.nonzero(sums.at < size)
-        index[device, sums.at[device, column]] = first + sums.rows[device, column]
-    return index[:, :size]
+def listed(relation: Relation) -> bool:
+    """Whether the pairs of a relation may be listed."""
+    return relation.count <= tuning.PLACED_PAIRS * (relation.source.size + relation.target.size)
+
+
+def without_lists(relation: Relation, count: int) -> bool:
+    """Whether devices exchange blocks along a relation without lists."""
+    from ...relations.jax.halo_exchange import without_lists
+
+    return without_lists(relation, count) is not None
+
+
+def shared_rims(relation: Relation, others: Sequence[Relation], count: int) -> Any:
+    """The rims that shifts of one value need together; None where a relation is none."""
+    from ...relations.jax.halo_exchange import Halo, shared
+    from ...relations.jax.halo_exchange import without_lists as form
+
+    found = [one for one in [form(r, count) for r in others] if isinstance(one, Halo)]
+    return shared(found) if isinstance(form(relation, count), Halo) else None
 
 
 def _flat_block(box: Any, count: int) -> int:
