@@ -26,31 +26,33 @@ from .statements import (
     Value,
 )
 
-LOOKED_BACK, UNROLLED, WRITTEN_OUT = 24, 16, 1024
-"""A loop is joined with one of so many before it; inner loops of up to so many rounds, which give up to so many
-statements, are written out."""
+LOOKED_BACK, UNROLLED, WRITTEN_OUT = 24, 16, 8_000
+"""A loop is joined with one of so many before it; inner loops of up to so many rounds are written out, as long as that
+adds no more than so many statements in all."""
 
 
 def fuse(written: Statements) -> None:
     """Join the loops of a function, and forget the memory that nothing reads."""
-    body = _forwarded(_flat(written.body, 0))
+    body = _forwarded(_flat(written.body, 0, [WRITTEN_OUT]))
     written.body[:] = _forwarded(_joined(body))
     _without_stores(written)
 
 
-def _flat(body: list[Any], depth: int) -> list[Any]:
-    """Without loops of one round, and without short ones inside others."""
+def _flat(body: list[Any], depth: int, room: list[int]) -> list[Any]:
+    """Without loops of one round, and without short ones inside others while there is room for their statements."""
     out: list[Any] = []
     for s in body:
         if type(s) is not For:
             out.append(s)
             continue
-        inner = _flat(s.body, depth + 1)
+        inner = _flat(s.body, depth + 1, room)
         rounds = s.stop.offset - s.start.offset
-        long = rounds > (UNROLLED if depth else 1) or rounds * len(inner) > WRITTEN_OUT > len(s.body)
+        more = (rounds - 1) * len(inner)
+        long = rounds > (UNROLLED if depth else 1) or more > room[0]
         if s.reverse or s.start.terms or s.stop.terms or long:
             out.append(s._replace(body=inner))
             continue
+        room[0] -= more
         own = _defined(inner)
         for k in range(rounds):
             out.extend(_at_round(inner, s.name, s.start.offset + k, own, f"x{depth}_{k}" if k else ""))
