@@ -29,6 +29,7 @@ from .constructors import (
     triangular_strict,
     window,
 )
+from .counted import Counted, Lattice, Near, Uniform, counted
 from .kinds import Diagonal, Empty, Full, Function, Gather, Pairs, Place, Point, Range, Segments, Triangular
 from .spanned import Spanned
 
@@ -39,12 +40,15 @@ if TYPE_CHECKING:
 __all__ = [
     "Beside",
     "Both",
+    "Counted",
     "Diagonal",
     "Empty",
     "Full",
     "Function",
     "Gather",
+    "Lattice",
     "Grouping",
+    "Near",
     "Pairs",
     "Place",
     "Point",
@@ -56,7 +60,9 @@ __all__ = [
     "Through",
     "Triangular",
     "Union",
+    "Uniform",
     "blocks",
+    "counted",
     "diagonal",
     "edges",
     "empty",

@@ -16,6 +16,7 @@ import numpy as np
 from ...ops.op import Op, Shape
 from ...programs.cost import FLOPS
 from ...relations.base import Relation
+from ...relations.counted import Counted
 
 Names = tuple[str, ...]
 
@@ -126,7 +127,17 @@ class Exchange(Op):
     @property
     def room(self) -> int:
         """The rows that a device gets, places left free included."""
+        if self.how == "exchange" and isinstance(self.relation, Counted):
+            return self.relation.traffic(self.count).rows
         return self.lists[0].room if self.how == "exchange" else 0
+
+    @property
+    def messages(self) -> int:
+        """In how many messages rows come to a device."""
+        if isinstance(self.relation, Counted):
+            return self.relation.traffic(self.count).messages
+        shifts = self.lists[0].shifts
+        return self.count - 1 if shifts is None else len(shifts)
 
     def numbers(self, shape: Shape, result: Shape) -> int:
         """How many numbers come to a device."""

@@ -1,0 +1,141 @@
+"""Relations of which only counts are known: how many pairs there are, and where partners lie.
+
+A function of such a relation cannot be run. It can be derived and placed like any other, so that what it costs on many
+devices can be told for 10¹² pairs that nobody has.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any, NamedTuple, NoReturn
+
+from ..errors import RelationError
+from ..runtime import tuning
+from .base import Relation
+from .index_sets import Array, Set
+
+
+class Traffic(NamedTuple):
+    """What comes to each device in one exchange: rows, places left free included, and in how many messages."""
+
+    rows: int
+    messages: int
+
+
+class Uniform(NamedTuple):
+    """Partners anywhere, each as likely. `degrees`: pairs of a source, and the share of sources that have so many;
+    without it they are spread by chance."""
+
+    degrees: tuple[tuple[int, float], ...] = ()
+
+    def traffic(self, block: int, across: int, pairs: int, devices: int) -> Traffic:
+        """Blocks of `block` rows of one side and `across` of the other."""
+        each = 1 / devices
+        if self.degrees:
+            kept = sum([share * math.exp(degree * math.log1p(-each)) for degree, share in self.degrees])
+        else:
+            kept = math.exp(-pairs / (block * devices) * each)
+        needed = 1 - kept  # the chance that another device needs a row
+        mean, spread = block * needed, math.sqrt(block * needed * kept)
+        if devices - 1 <= tuning.EXCHANGED_SHIFTS:
+            return Traffic((devices - 1) * _longest(mean, spread, devices, block), devices - 1)
+        return Traffic(devices * _longest(mean, spread, devices * (devices - 1), block), devices - 1)
+
+
+class Near(NamedTuple):
+    """Partners at most `reach` positions of the sources away, each as likely; 0: sources and targets in one order."""
+
+    reach: int
+
+    def traffic(self, block: int, across: int, pairs: int, devices: int) -> Traffic:
+        """A row j positions behind the border is needed by pairs of the reach − j + 1 positions before it."""
+        if not self.reach:
+            return Traffic(0, 0)
+        width, dense = 2 * self.reach + 1, pairs / (block * devices)
+        rate = dense / width
+        missed = -math.expm1(-rate * self.reach) / rate  # the integral of exp(−rate·t)
+        twice = -math.expm1(-2 * rate * self.reach) / (2 * rate)
+        hops = math.ceil(self.reach / block)
+        mean, spread = self.reach - missed, math.sqrt(max(missed - twice, 0.0))
+        messages = min(2 * hops, devices - 1)
+        return Traffic(2 * _longest(mean, spread, devices, self.reach), messages)
+
+
+class Lattice(NamedTuple):
+    """Neighbours up to `reach` steps along the axes of a grid of so many `dimensions`, numbered so that devices have
+    cubes: along a Z-order curve, with a power of two of devices along each axis."""
+
+    dimensions: int
+    reach: int = 1
+
+    def traffic(self, block: int, across: int, pairs: int, devices: int) -> Traffic:
+        """A face goes to a device whose number differs by one of log₂ devices amounts, up or down; each amount has room
+        for a face."""
+        face = math.ceil(block ** ((self.dimensions - 1) / self.dimensions) * self.reach)
+        amounts = 2 * math.ceil(math.log2(devices)) if devices > 1 else 0
+        return Traffic(amounts * face, amounts)
+
+
+def _longest(mean: float, spread: float, lists: int, most: int) -> int:
+    """The longest of so many lists whose lengths are spread about a mean."""
+    return min(most, math.ceil(mean + spread * math.sqrt(2 * math.log(max(lists, 1)))))
+
+
+Law = Uniform | Near | Lattice
+
+
+class Counted(Relation):
+    """A relation with so many pairs whose partners lie as a law says.
+
+    >>> from riesz import relations, seg
+    >>> R = relations.counted(seg(10**9), seg(10**9), 10**12, relations.Near(1000))
+    >>> R.count, R.traffic(4096)
+    (1000000000000, Traffic(rows=1996, messages=2))
+    """
+
+    held: int
+    law: Law
+    turned: bool = False
+
+    def check(self) -> None:
+        if not isinstance(self.held, int) or self.held < 0:
+            raise RelationError(f"the number of pairs is a whole number; got {self.held!r}")
+        if not isinstance(self.law, Uniform | Near | Lattice):
+            laws = "relations.Uniform(), relations.Near(reach) or relations.Lattice(dimensions)"
+            raise RelationError(f"where partners lie is said by {laws}; got {self.law!r}")
+
+    @property
+    def count(self) -> int:
+        return self.held
+
+    def traffic(self, devices: int) -> Traffic:
+        """What comes to each of so many devices when red_R is computed on blocks; the adjoint sends as much back."""
+        ends = self.source.size, self.target.size
+        source, target = [max(1, -(-n // devices)) for n in (reversed(ends) if self.turned else ends)]
+        if devices < 2:
+            return Traffic(0, 0)
+        by_target = self.law.traffic(source, target, self.held, devices)
+        if isinstance(self.law, Uniform):  # sums of targets may go instead of sources
+            return min(by_target, Uniform().traffic(target, source, self.held, devices))
+        return by_target
+
+    def _none(self) -> NoReturn:
+        how = "it can be derived and placed, as in g.plan(devices=…), not run; relations.relation(X, Y, pairs) has pairs"
+        raise RelationError(f"of {self} only the number of pairs is known: {how}")
+
+    def reduce(self, v: Array) -> Array:
+        self._none()
+
+    def pairs(self) -> Any:
+        self._none()
+
+
+def counted(source: Set, target: Set, pairs: int, law: Law) -> Relation:
+    """A relation of which only counts are known: `pairs`, and where partners lie (`relations.Uniform`, `Near`, `Lattice`).
+    It can be derived and placed, not run.
+
+    >>> from riesz import relations, seg
+    >>> relations.counted(seg(10**6), seg(10**6), 10**7, relations.Uniform())
+    10000000 pairs ⊆ 1000000×1000000
+    """
+    return Counted(source, target, pairs, law)
