@@ -177,17 +177,14 @@ WORKLOADS = {
 
 
 def laws() -> None:
-    from types import SimpleNamespace
-
-    from riesz.relations.jax.mesh_plan import MeshPlan
+    from riesz.relations.jax.mesh_plan import form_of, room_of
 
     print(f"{'law':24}{'nodes':>10}{'devices':>9}{'rows that come':>16}{'told':>10}{'ratio':>7}")
     for name, law in {"local": LOCAL, "random": Uniform(), "power law": HUBS, "lattice": Lattice(3)}.items():
         for nodes, devices in ((2**12, 8), (2**15, 8), (2**15, 64), (2**18, 64)):
             if nodes // devices < LOCAL.reach and type(law) is Near:
                 continue
-            mesh = SimpleNamespace(axis_names=("d",), shape={"d": devices})
-            room = MeshPlan(graph(law, nodes, True), mesh, "d").lists.room
+            room = room_of(form_of(graph(law, nodes, True), devices))
             told = graph(law, nodes, False).traffic(devices).rows
             print(f"{name:24}{nodes:10,}{devices:9}{room:16,}{told:10,}{told / room:7.2f}", flush=True)
 

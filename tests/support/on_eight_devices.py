@@ -6,7 +6,7 @@ import sys
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jax.sharding import AxisType, NamedSharding, PartitionSpec
+from jax.sharding import AxisType, Mesh, NamedSharding, PartitionSpec
 
 import riesz as rz
 from riesz import relations, seg
@@ -54,7 +54,18 @@ for (n, m, count, width), owner in zip(
     checked(
         rz.relation(seg(n), seg(m), np.stack([rng.integers(0, n, count), rng.integers(0, m, count)], 1)), owner, width
     )
-checked(relations.window(seg(80), 9), "auto", ())
+checked(rz.relation(seg(70), seg(64), np.stack([rng.integers(0, 70, 300), rng.integers(0, 64, 300)], 1)), "both", (2,))
+for R in (
+    relations.window(seg(80), 9),
+    relations.window(seg(64), 2, step=2),
+    relations.shift(seg(61), -5) | relations.diagonal(seg(61)),
+    relations.shift(seg(16), 1) * relations.diagonal(seg(3)),
+    relations.triangular(seg(61)),
+    relations.triangular_strict(seg(64)).converse,
+):
+    plan = R.plan(mesh=mesh)
+    assert "without lists" in plan.explain() and not plan.arrays, plan.explain()
+    checked(R, "auto", (2,))
 grid = rz.relation(seg(8) * seg(6), seg(16), rng.integers(0, 2, (48, 16)))
 x = rng.normal(size=(8, 6)).astype(np.float32)
 y = grid.plan(mesh=mesh)(x)
@@ -64,7 +75,21 @@ n = 8000
 ends = (np.arange(n)[:, None] + np.arange(-3, 4)).clip(0, n - 1)
 plan = rz.relation(seg(n), seg(n), np.stack([ends.ravel(), np.repeat(np.arange(n), 7)], 1)).plan(mesh=mesh)
 x = jax.device_put(rng.normal(size=(n, 4)), cut)
+both = plan @ relations.shift(seg(n), 1).plan(mesh=mesh)
+assert np.allclose(both(x), plan.relation.plan()(relations.shift(seg(n), 1).plan()(np.asarray(x))))
+assert both.moved() == 8 * 2 * 3 * 7 and "pairs owned by" in both.explain()
 step = jax.jit(lambda x: plan(x))
 assert step(x).sharding.spec[0] == "data"
 moved = bytes_moved(step, x)
 assert set(moved) == {"collective-permute"} and moved["collective-permute"] <= 2 * 3 * 4 * 8, moved
+
+R = rz.relation(seg(90), seg(37), np.stack([rng.integers(0, 90, 700), rng.integers(0, 37, 700)], 1))
+v, w = rng.normal(size=(90, 2)) * 10.0 ** rng.integers(-8, 8, (90, 1)), rng.normal(size=(37, 2))
+found = []
+for count in (1, 3, 8):
+    some = Mesh(np.array(jax.devices()[:count]), ("data",), axis_types=(AxisType[sys.argv[1]],))
+    same = R.plan(mesh=some, deterministic="any")
+    y, back = jax.jit(lambda v, w, same=same: (same(v), jax.grad(lambda v: jnp.sum(same(v) * w))(v)))(v, w)
+    found.append((np.asarray(y), np.asarray(back)))
+assert np.allclose(found[0][0], R.plan()(v)) and np.allclose(found[0][1], R.plan().adjoint(w))
+assert all([(a == b).all() for one in found[1:] for a, b in zip(found[0], one, strict=True)])

@@ -21,6 +21,7 @@ from .index_sets import Array, Indices, Set
 from .spans import Span, positions
 
 if TYPE_CHECKING:
+    from .arrangements import Arrangement
     from .jax.mesh_plan import MeshPlan
     from .plans import Plan
 
@@ -150,9 +151,17 @@ class Relation(Node):
     @overload
     def plan(self, backend: str = "auto") -> Plan: ...
     @overload
-    def plan(self, *, mesh: Any, axis: str | None = None, owner: str = "auto") -> MeshPlan: ...
     def plan(
-        self, backend: str = "auto", *, mesh: Any = None, axis: str | None = None, owner: str = "auto"
+        self, *, mesh: Any, axis: str | None = None, owner: str = "auto", deterministic: str = "fixed"
+    ) -> MeshPlan: ...
+    def plan(
+        self,
+        backend: str = "auto",
+        *,
+        mesh: Any = None,
+        axis: str | None = None,
+        owner: str = "auto",
+        deterministic: str = "fixed",
     ) -> Plan | MeshPlan:
         """The relation prepared for execution on "numpy", "numba" or "jax"; "auto" chooses by the size and the kind of
         the array.
@@ -162,7 +171,9 @@ class Relation(Node):
         red_{≤₁₀₀₀₀₀₀₀₀}: running sum, its adjoint: running sum from the end
 
         On a mesh of JAX devices, for arrays whose first axis is cut along an axis of the mesh: `mesh=`, `axis=`, and
-        whether pairs belong to the device of their "target" or of their "source" ("auto": what moves fewer rows).
+        whether pairs belong to the device of their "target", of their "source", or some to each ("both"); "auto" takes
+        that for which fewest rows travel. Results have the same bits on the same number of devices, and with
+        `deterministic="any"` on any number.
 
         >>> import jax, numpy as np
         >>> mesh = jax.make_mesh((1,), ("data",))
@@ -173,10 +184,24 @@ class Relation(Node):
         if mesh is not None:
             from .jax.mesh_plan import MeshPlan
 
-            return MeshPlan(self, mesh, axis, owner)
+            return MeshPlan(self, mesh, axis, owner, deterministic)
         from .plans import Plan
 
         return Plan(self, backend)
+
+    def arranged(self, devices: int, by: Any = "degree") -> Arrangement:
+        """The sets of the relation as so many devices are to have them: "contiguous"; by "degree", so that all have as
+        many pairs; by "metis", so that few pairs are between devices (needs pymetis); or by the device of each element.
+
+        >>> import riesz as rz
+        >>> star = rz.relation(rz.seg(6), rz.seg(6), [(0, i) for i in range(6)])
+        >>> parts = star.arranged(2, by=[0, 0, 1, 1, 0, 1])
+        >>> parts.relation.plan()(parts.placed([1.0, 2.0, 3.0, 4.0, 5.0, 6.0])).tolist()
+        [1.0, 1.0, 1.0, 1.0, 1.0, 1.0]
+        """
+        from .arrangements import arranged
+
+        return arranged(self, devices, by)
 
     # -- questions ---------------------------------------------------------------------------------------
 

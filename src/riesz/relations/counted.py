@@ -87,11 +87,12 @@ class Lattice(NamedTuple):
     reach: int = 1
 
     def traffic(self, block: int, across: int, pairs: int, devices: int) -> Traffic:
-        """A face goes to a device whose number differs by one of log₂ devices amounts, up or down; each amount has room
-        for a face."""
+        """A face comes from each side, in a round of its own. Rounds are not packed for many devices: then there is one
+        for each difference of the numbers of neighbours, log₂ devices of them up and as many down."""
         face = math.ceil(block ** ((self.dimensions - 1) / self.dimensions) * self.reach)
-        amounts = 2 * math.ceil(math.log2(devices)) if devices > 1 else 0
-        return Traffic(amounts * face, amounts)
+        packed = devices <= tuning.EXCHANGED_ROUNDS
+        rounds = 2 * (self.dimensions if packed else math.ceil(math.log2(devices)))
+        return Traffic(rounds * face, rounds)
 
 
 def _longest(mean: float, spread: float, lists: int, most: int) -> int:

@@ -379,6 +379,12 @@ GPU_PAIRS_AT_ONCE = 4
 """pairs fetched together; of narrow rows half as many. Chosen; see bench/relations_gpu.py."""
 EXCHANGED_SHIFTS = 4
 """calls: so few neighbours get one message each, more if that halves the rows. Chosen."""
+SPLIT_OWNERS_RATIO = 0.95
+"""ratio: pairs are owned by both sides where so many times fewer rows travel, or less. Chosen."""
+EXCHANGED_ROUNDS = 128
+"""devices: up to so many, lists of unequal length are packed into rounds. Chosen."""
+HALO_SHIFTS = 64
+"""shifts: windows of up to so many shifts run on blocks with their neighbours' rims. Chosen."""
 BYTE_OPERATIONS = 100
 """operations: what a byte from another device counts where placements are compared. Chosen."""
 EXPLAINED_STEPS = 200

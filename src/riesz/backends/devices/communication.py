@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 from functools import cached_property
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -17,6 +16,7 @@ from ...ops.op import Op, Shape
 from ...programs.cost import FLOPS
 from ...relations.base import Relation
 from ...relations.counted import Counted
+from ...runtime import tuning
 
 Names = tuple[str, ...]
 
@@ -67,7 +67,7 @@ class Communication(Op):
 class Exchange(Op):
     """red_R along an axis of which each device has a block, of the sources, of the targets or of both. `how` is
 
-    exchange  blocks of both: rows that are needed elsewhere travel along the lists of `R.plan(mesh=…)`
+    exchange  blocks of both: rows that are needed elsewhere travel as in `R.plan(mesh=…)`
     targets   sources are whole: each device computes its block of the targets; nothing travels
     sources   targets are whole: each device adds up what its block of the sources gives, a part of a sum
     """
@@ -94,50 +94,39 @@ class Exchange(Op):
         return math.prod(shape[: self.axis]) * math.prod(shape[self.axis + len(self.relation.source.box or ()) :])
 
     @cached_property
-    def lists(self) -> tuple[Any, bool]:
-        """The lists of an exchange, and whether rows come to the pairs (else sums go to their places)."""
-        from ...relations.jax.mesh_plan import MeshPlan
+    def form(self) -> Any:
+        """How an exchange is done: along lists, or without."""
+        from ...relations.jax.mesh_plan import form_of
 
-        mesh = SimpleNamespace(axis_names=("here",), shape={"here": self.count})
-        plan = MeshPlan(self.relation, mesh, "here")
-        return plan.lists, plan.owner == "target"
-
-    @cached_property
-    def gathers(self) -> bool:
-        """Whether each target has one source at most, and devices look it up: a slice, a shift, a gather."""
-        groups = self.relation.groups
-        alone = groups.times is None and int(np.diff(groups.offsets).max(initial=0)) <= 1
-        return alone and self.how != "sources" and (self.how == "targets" or self.lists[1])
+        return form_of(self.relation, self.count)
 
     @cached_property
     def arrays(self) -> Any:
-        """The lists, or the pairs of each device, a row of each array for a device. Of a gather: rows to send, and
-        where each target finds its row, among those of the block and then those that came."""
-        if self.how != "exchange":
-            pairs = _own_pairs(self.relation, self.how, self.count)
-            if not self.gathers:
-                return pairs
-            return _looked_up([(pairs, 0)], _flat_block(self.relation.target, self.count), self.relation.source.size)
-        lists, _ = self.lists
-        if not self.gathers:
-            return lists.send, *lists[-5:]
-        found = [(lists.here, 0), (lists.away, lists.sources)]
-        return lists.send, _looked_up(found, lists.targets, lists.sources + lists.room)
+        """What differs between devices, a row of each array for a device: lists, or the pairs of each device."""
+        return self.form.arrays if self.how == "exchange" else _own_pairs(self.relation, self.how, self.count)
 
-    @property
+    @cached_property
     def room(self) -> int:
         """The rows that a device gets, places left free included."""
-        if self.how == "exchange" and isinstance(self.relation, Counted):
+        if self.how != "exchange":
+            return 0
+        if isinstance(self.relation, Counted):
             return self.relation.traffic(self.count).rows
-        return self.lists[0].room if self.how == "exchange" else 0
+        from ...relations.jax.mesh_plan import room_of
+
+        return room_of(self.form)
+
+    @property
+    def listed(self) -> bool:
+        """Whether an exchange goes along lists."""
+        return isinstance(self.relation, Counted) or not without_lists(self.relation, self.count)
 
     @property
     def messages(self) -> int:
         """In how many messages rows come to a device."""
         if isinstance(self.relation, Counted):
             return self.relation.traffic(self.count).messages
-        shifts = self.lists[0].shifts
-        return self.count - 1 if shifts is None else len(shifts)
+        return self.count - 1 if self.form.rounds is None else len(self.form.rounds)
 
     def numbers(self, shape: Shape, result: Shape) -> int:
         """How many numbers come to a device."""
@@ -150,10 +139,10 @@ FLOPS("what the device's pairs add", Exchange)(
 )
 
 
-def _own_pairs(relation: Relation, how: str, count: int) -> tuple[Any, Any, Any]:
+def _own_pairs(relation: Relation, how: str, count: int) -> Any:
     """The pairs of each device: rows to read, places to add to in order (behind the last: nothing), and how often; a
     row of the arrays for a device. By blocks of targets or of sources."""
-    from ...relations.jax.exchange_lists import _sums  # pyright: ignore[reportPrivateUsage]
+    from ...relations.jax.exchange_lists import sums
 
     groups = relation.groups
     sources, targets = relation.source.size, relation.target.size
@@ -161,18 +150,21 @@ def _own_pairs(relation: Relation, how: str, count: int) -> tuple[Any, Any, Any]
     source = np.arange(groups.count) if groups.index is None else np.asarray(groups.index, dtype=np.intp)
     if how == "targets":
         size = _flat_block(relation.target, count)
-        return _sums(target // size, source, target % size, groups.times, count, sources, size)
+        return sums(target // size, source, target % size, groups.times, count, sources, size)
     size = _flat_block(relation.source, count)
-    return _sums(source // size, source % size, target, groups.times, count, size, targets)
+    return sums(source // size, source % size, target, groups.times, count, size, targets)
 
 
-def _looked_up(found: Any, size: int, none: int) -> Any:
-    """Where each target of a device finds its row; `none`: nowhere."""
-    index = np.full((len(found[0][0].at), size + 1), none, dtype=np.int32)
-    for sums, first in found:
-        device, column = np.nonzero(sums.at < size)
-        index[device, sums.at[device, column]] = first + sums.rows[device, column]
-    return index[:, :size]
+def listed(relation: Relation) -> bool:
+    """Whether the pairs of a relation may be listed."""
+    return relation.count <= tuning.PLACED_PAIRS * (relation.source.size + relation.target.size)
+
+
+def without_lists(relation: Relation, count: int) -> bool:
+    """Whether devices exchange blocks along a relation without lists."""
+    from ...relations.jax.halo_exchange import without_lists
+
+    return without_lists(relation, count) is not None
 
 
 def _flat_block(box: Any, count: int) -> int:

@@ -88,7 +88,9 @@ def forecast(part: Partition, machine: Machine) -> Forecast:
 def lists_bytes(op: Exchange) -> int:
     """The lists of an exchange on each device: two positions for each pair, both ways, and for the rows that travel."""
     pairs = -(-op.relation.work // op.count)
-    return INDEX_BYTES * (4 * pairs + 3 * op.room) if op.how == "exchange" else 2 * INDEX_BYTES * pairs
+    if op.how != "exchange":
+        return 2 * INDEX_BYTES * pairs
+    return INDEX_BYTES * (4 * pairs + 3 * op.room) if op.listed else 0
 
 
 def _moved(op: Communication | Exchange, shape: Any, result: Any, part: Partition, machine: Machine) -> float:

@@ -20,8 +20,7 @@ from jax.sharding import AbstractMesh, AxisType, NamedSharding, PartitionSpec
 
 from ...errors import SolveError, SpaceError, VectorError
 from ...programs.program import Program
-from ...relations.jax.mesh_plan import _exchanged as _travelled
-from ...relations.jax.mesh_plan import _pulled, _pushed, _summed
+from ...relations.jax.mesh_plan import applied, summed
 from ...runtime import tuning
 from ..jax.jax_backend import InJax
 from ..jax.jax_maps import JaxLeaves
@@ -212,11 +211,13 @@ def _communicated(self: JaxSteps, op: Communication, xs: list[JaxValue]) -> JaxV
 
 @LINES("collectives of a mesh, gathers and sums", Exchange)
 def _exchanged(self: JaxSteps, op: Exchange, xs: list[JaxValue]) -> JaxValue:
-    held = self.shared.array(op.arrays)
-    function = partial(exchanged if op.how == "exchange" else reduced, op)
-    self.shared.cut[held] = op.names
-    self.light = False
-    return JaxValue(self.set(f"{self.shared.name('along', function)}({self.array(xs[0])}, {held})"), self.shape)
+    function, self.light = partial(reduced, op), False
+    given = self.array(xs[0])
+    if op.arrays:
+        held = self.shared.array(op.arrays)
+        self.shared.cut[held] = op.names
+        given = f"{given}, {held}"
+    return JaxValue(self.set(f"{self.shared.name('along', function)}({given})"), self.shape)
 
 
 def communicated(op: Communication, x: Any) -> Any:
@@ -258,30 +259,13 @@ def _back(op: Exchange, y: Any, shape: Any, front: Any, back: Any) -> Any:
     return jnp.moveaxis(wide, 0, 1).reshape(shape)
 
 
-def _at(rows: Any, index: Any) -> Any:
-    """Rows at positions, zeros behind the last."""
-    return rows.at[index].get(mode="fill", fill_value=0)
-
-
-def exchanged(op: Exchange, x: Any, arrays: Any) -> Any:
-    """red_R of blocks to blocks."""
-    (lists, pulled), shape = op.lists, op.result((x.shape,))
-    rows, front, back = _rows(op, x)
-    along: Any = op.names
-    if op.gathers:
-        send, index = arrays[0][0], arrays[1][0]
-        came = _travelled(lists, along, _at(rows, send), 1)
-        y = _at(jnp.concatenate([rows, came]) if len(came) else rows, index)
-    else:
-        y = (_pulled if pulled else _pushed)(lists, along, rows, arrays)
-    return _back(op, y, shape, front, back)
-
-
-def reduced(op: Exchange, x: Any, pairs: Any) -> Any:
-    """red_R of what a device has to what it needs, or to its part of a sum."""
+def reduced(op: Exchange, x: Any, arrays: Any = ()) -> Any:
+    """red_R of blocks to blocks, or of what a device has to what it needs, or to its part of a sum."""
     shape = op.result((x.shape,))
     rows, front, back = _rows(op, x)
-    if op.gathers:
-        return _back(op, _at(rows, pairs[0]), shape, front, back)
-    size = math.prod(shape[op.axis : len(shape) - len(back)])
-    return _back(op, _summed(rows, jax.tree.map(lambda a: a[0], pairs), size), shape, front, back)
+    if op.how == "exchange":
+        y = applied(op.form, op.names, rows, arrays)
+    else:
+        size = math.prod(shape[op.axis : len(shape) - len(back)])
+        y = summed(rows, jax.tree.map(lambda a: a[0], arrays), size)
+    return _back(op, y, shape, front, back)

@@ -23,11 +23,10 @@ from ...programs.passes.fusing import SparseProduct
 from ...programs.program import INPUT, Constant, Program, several
 from ...programs.rewriting import rewritten
 from ...programs.sub_programs import Call, Loop
-from ...relations import Both, Diagonal
-from ...runtime import tuning
+from ...relations import Both, Diagonal, Triangular
 from ...runtime.stackless import Rule, solve
 from ...spaces.formal_vectors import Formal, FormalProduct, dense, weak
-from .communication import Communication, Exchange, Names, block
+from .communication import Communication, Exchange, Names, block, listed, without_lists
 from .step_labels import Labels, Shape, labels_of
 
 Spec = tuple[Names, ...]
@@ -445,6 +444,8 @@ class Partition:
             return None
         if (len(box) > 1 and box[0] % self.count(asked[0])) or not all(map(listed, op.relations)):
             return None
+        if any([type(r) is Triangular for r in op.relations]):  # one running sum, of which each device has its part
+            return None
         return asked[0], _changed(spec, op.axis, ())
 
     def _reduction(self, slot: int, op: Reduction, args: Sequence[int], shape: Shape) -> bool:
@@ -458,8 +459,9 @@ class Partition:
         target, box = op.relations[0].target, op.relations[0].target.box or ()
         regular = len(found) == 1 and not any([any(spec[1:]) for spec in inner])
         regular = regular and all([len(b) < 2 or not b[0] % d for b, s in zip(boxes, inner, strict=True) if any(s)])
-        if not regular or not all(map(listed, op.relations)):
+        if not regular or not all([listed(r) or without_lists(r, d) for r in op.relations]):
             return False
+        lists = all(map(listed, op.relations))
         outer = [
             (self.specs[a][: op.axis], self.specs[a][op.axis + len(b) :]) for a, b in zip(args, boxes, strict=True)
         ]
@@ -467,6 +469,8 @@ class Partition:
         even = len(box) < 2 or not box[0] % d
         plans = [Exchange("exchange", r, op.axis, names, d) for r, s in zip(op.relations, inner, strict=True) if any(s)]
         exchanged = even and bool(box) and sum([e.room for e in plans]) < target.size
+        if not lists and (not exchanged or len(plans) < len(op.relations)):
+            return False
         pieces: list[int] = []
         for a, r, b, s in zip(args, op.relations, boxes, inner, strict=True):
             how = "exchange" if exchanged and any(s) else "targets" if exchanged else "sources"
@@ -595,8 +599,3 @@ def _as_rows(program: Program) -> Program:
         return None
 
     return rewritten(program, rows)
-
-
-def listed(relation: Any) -> bool:
-    """Whether the pairs of a relation may be listed."""
-    return relation.count <= tuning.PLACED_PAIRS * (relation.source.size + relation.target.size)
