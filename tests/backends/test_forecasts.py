@@ -68,7 +68,12 @@ def network(V, W, X):
     ("f", "shapes", "axes", "place"),
     [
         (rz.grad(local_sums), [(4096, 3)], {"data": 256}, {seg(4096): "data"}),
-        (rz.grad(network, argnums=(0, 1)), [(8, 64), (64, 4), (256, 8)], {"d": 32, "m": 8}, {seg(256): "d", seg(64): "m"}),
+        (
+            rz.grad(network, argnums=(0, 1)),
+            [(8, 64), (64, 4), (256, 8)],
+            {"d": 32, "m": 8},
+            {seg(256): "d", seg(64): "m"},
+        ),
     ],
 )
 def test_code_for_256_devices_moves_what_is_told(f, shapes, axes, place):
@@ -137,7 +142,7 @@ def test_nothing_is_made_for_a_million_million_pairs():
 def test_laws_are_checked():
     with pytest.raises(RelationError, match=r"where partners lie is said by relations\.Uniform\(\)"):
         counted(seg(3), seg(3), 5, "random")
-    with pytest.raises(RelationError, match="the number of pairs is a whole number; got 2.5"):
+    with pytest.raises(RelationError, match=r"the number of pairs is a whole number; got 2\.5"):
         counted(seg(3), seg(3), 2.5, Uniform())
 
 
@@ -193,7 +198,7 @@ def test_memory_is_about_what_xla_counts():
     g = rz.compile(rz.grad(network, argnums=(0, 1)), *given, mesh=jax.make_mesh((1,), ("d",)), place={seg(4096): "d"})
     found = jax.jit(lambda *xs: g(*xs)).lower(*given).compile().memory_analysis()
     whole = found.argument_size_in_bytes + found.output_size_in_bytes
-    assert whole == 4 * (2 * (16 * 64 + 64 * 4) + 4096 * 16)
+    assert 0 <= whole - 4 * (2 * (16 * 64 + 64 * 4) + 4096 * 16) <= 64  # and pointers to several results
     assert 0.5 < g.forecast("H100").memory / (whole + found.temp_size_in_bytes) < 2.0
 
 

@@ -7,7 +7,7 @@ devices can be told for 10¹² pairs that nobody has.
 from __future__ import annotations
 
 import math
-from typing import Any, NamedTuple, NoReturn
+from typing import Any, NamedTuple, NoReturn, cast
 
 from ..errors import RelationError
 from ..runtime import tuning
@@ -117,11 +117,12 @@ class Counted(Relation):
     turned: bool = False
 
     def check(self) -> None:
-        if not isinstance(self.held, int) or self.held < 0:
-            raise RelationError(f"the number of pairs is a whole number; got {self.held!r}")
-        if not isinstance(self.law, Uniform | Near | Lattice):
+        held, law = cast(Any, self.held), cast(Any, self.law)
+        if not isinstance(held, int) or held < 0:
+            raise RelationError(f"the number of pairs is a whole number; got {held!r}")
+        if not isinstance(law, Uniform | Near | Lattice):
             laws = "relations.Uniform(), relations.Near(reach) or relations.Lattice(dimensions)"
-            raise RelationError(f"where partners lie is said by {laws}; got {self.law!r}")
+            raise RelationError(f"where partners lie is said by {laws}; got {law!r}")
 
     @property
     def count(self) -> int:
@@ -139,7 +140,9 @@ class Counted(Relation):
         return by_target
 
     def _none(self) -> NoReturn:
-        how = "it can be derived and placed, as in g.plan(devices=…), not run; relations.relation(X, Y, pairs) has pairs"
+        how = (
+            "it can be derived and placed, as in g.plan(devices=…), not run; relations.relation(X, Y, pairs) has pairs"
+        )
         raise RelationError(f"of {self} only the number of pairs is known: {how}")
 
     def reduce(self, v: Array) -> Array:
@@ -150,8 +153,8 @@ class Counted(Relation):
 
 
 def counted(source: Set, target: Set, pairs: int, law: Law) -> Relation:
-    """A relation of which only counts are known: `pairs`, and where partners lie (`relations.Uniform`, `Near`, `Lattice`).
-    It can be derived and placed, not run.
+    """A relation of which only counts are known: `pairs`, and where partners lie (`relations.Uniform`, `Near` or
+    `Lattice`). It can be derived and placed, not run.
 
     >>> from riesz import relations, seg
     >>> relations.counted(seg(10**6), seg(10**6), 10**7, relations.Uniform())

@@ -25,12 +25,13 @@ INDEX_BYTES = 4
 
 
 class Forecast(NamedTuple):
-    """Of one device: seconds of a run, how many of them it computes and how many it communicates; the bytes it holds at
-    once, arguments, results and lists included; and whether it has room for them."""
+    """Of one device: seconds of a run, how many of them it computes and how many it communicates; the bytes that come
+    to it; the bytes it holds at once, arguments, results and lists included; and whether it has room for them."""
 
     seconds: float
     computing: float
     moving: float
+    moved: int
     memory: int
     fits: bool
 
@@ -82,7 +83,8 @@ def forecast(part: Partition, machine: Machine) -> Forecast:
 
     computing, moving, memory = solve((part.local,), rule)
     memory += sum([lists_bytes(op) for op in part.local.ops if isinstance(op, Exchange)])
-    return Forecast(computing + moving, computing, moving, memory, memory <= machine.memory)
+    moved = sum([m.bytes for m in part.moved])
+    return Forecast(computing + moving, computing, moving, moved, memory, memory <= machine.memory)
 
 
 def lists_bytes(op: Exchange) -> int:
@@ -116,10 +118,7 @@ class _Walk:
     def __init__(self, program: Program, itemsize: int) -> None:
         self.program, self.itemsize = program, itemsize
         uses, ends = program.uses(), {*program.outputs}
-        self.kept = [
-            slot in ends or uses[slot] != 1 or not _fuses(op)
-            for slot, op in enumerate(program.ops)
-        ]
+        self.kept = [slot in ends or uses[slot] != 1 or not _fuses(op) for slot, op in enumerate(program.ops)]
         self.work: list[tuple[int, int]] = []  # of a step and those fused into it: products, other operations
         self.read: list[tuple[int, ...]] = []  # the slots in memory that it reads
         for slot, op in enumerate(program.ops):

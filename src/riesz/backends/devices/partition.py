@@ -591,7 +591,8 @@ def _as_rows(program: Program) -> Program:
         op = program.ops[slot]
         if type(op) is not Reduction or not all([type(r) is Both for r in op.relations]):
             return None
-        pairs: list[Any] = [(r.first, r.second) for r in op.relations]
+        relations: Any = op.relations
+        pairs: list[Any] = [(r.first, r.second) for r in relations]
         for kept in (1, 0):  # the axes behind, or before
             if all([type(pair[kept]) is Diagonal and pair[kept].source is pair[kept].target for pair in pairs]):
                 before = 0 if kept else len(pairs[0][0].target.box or ())

@@ -53,7 +53,8 @@ class Placing(NamedTuple):
 def checked_mesh(mesh: Any) -> dict[str, int]:
     """The axes of a mesh and how many devices lie along them."""
     try:
-        return {str(k): int(n) for k, n in dict(mesh if isinstance(mesh, Mapping) else mesh.shape).items()}
+        sizes = cast("Mapping[Any, Any]", mesh if isinstance(mesh, Mapping) else mesh.shape)
+        return {str(k): int(n) for k, n in dict(sizes).items()}
     except (AttributeError, TypeError, ValueError):
         make = "jax.make_mesh((8,), ('data',))"
         raise SpaceError(f"mesh is a mesh of JAX devices, as {make} makes; got {mesh!r}") from None
