@@ -21,7 +21,7 @@ from ..ops.op import Cast, Combination, Contraction, Elementwise, Op, Reduction,
 from ..ops.opaque import Discrete, Put, Ruled, Select, Take
 from ..programs.axis.scalars import TRUTHS
 from ..programs.program import Constant, Program
-from ..relations.counted import Counted
+from ..relations import Relation
 from ..spaces.formal_vectors import Formal, dense
 from ..terms.primitives import larger, larger_number, smaller_number
 
@@ -147,9 +147,9 @@ def _places(op: Op, shapes: tuple[Shape, ...]) -> Any:
     return known[shapes]
 
 
-def _counts_only(relation: Any) -> bool:
+def _counts_only(relation: Relation) -> bool:
     """Whether nobody knows which pairs a relation has."""
-    return type(relation) is Counted or any([type(part) is Counted for part in relation.parts()])
+    return relation.counted or any([isinstance(part, Relation) and part.counted for part in relation.parts()])
 
 
 def union(domain: Domain[Any], parts: Reaches, shapes: Sequence[Shape], shape: Shape) -> Reach | None:

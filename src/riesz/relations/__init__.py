@@ -29,11 +29,11 @@ from .constructors import (
     triangular_strict,
     window,
 )
-from .counted import Counted, Lattice, Near, Uniform, counted
 from .kinds import Diagonal, Empty, Full, Function, Gather, Pairs, Place, Point, Range, Segments, Triangular
 from .spanned import Spanned
 
 if TYPE_CHECKING:
+    from .counts import Counted, Lattice, Near, Uniform, counted
     from .tables import Grouping, group_by, join, table
 
 
@@ -93,12 +93,12 @@ __all__ = [
 if not TYPE_CHECKING:  # type checkers flag names that are not there
 
     def __getattr__(name: str) -> Any:
-        """Tables are loaded when they are asked for."""
+        """Tables, and relations that are only counted, are loaded when they are asked for."""
         if name not in __all__:
             raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-        from . import tables
+        from . import counts, tables
 
-        return getattr(tables, name)
+        return getattr(counts if hasattr(counts, name) else tables, name)
 
 
 def __dir__() -> list[str]:

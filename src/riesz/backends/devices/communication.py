@@ -15,7 +15,7 @@ import numpy as np
 from ...ops.op import Op, Shape
 from ...programs.cost import FLOPS
 from ...relations.base import Relation
-from ...relations.counted import Counted
+from ...relations.counts import Counted
 from ...runtime import tuning
 
 Names = tuple[str, ...]

@@ -82,7 +82,7 @@ def forecast(part: Partition, machine: Machine) -> Forecast:
         return computing, moving, told.peak() + inner
 
     computing, moving, memory = solve((part.local,), rule)
-    memory += sum([lists_bytes(op) for op in part.local.ops if isinstance(op, Exchange)])
+    memory += sum([lists_bytes(op) for op in {op for op in part.local.ops if isinstance(op, Exchange)}])
     moved = sum([m.bytes for m in part.moved])
     return Forecast(computing + moving, computing, moving, moved, memory, memory <= machine.memory)
 
@@ -128,7 +128,7 @@ class _Walk:
         p = self.program
         args = p.args[slot]
         products = numbers = 0
-        if op is not INPUT and type(op) is not Constant and not isinstance(op, (Block, Communication)):
+        if op is not INPUT and type(op) is not Constant and not isinstance(op, (Block, Communication, Exchange)):
             n = flops(op, [p.shapes[a] for a in args], p.shapes[slot])
             products, numbers = (n, 0) if _multiplies(op) else (0, n)
         read: dict[int, None] = {}
@@ -164,8 +164,16 @@ class _Walk:
         if isinstance(op, Exchange):  # each pair reads a row, and where it lies
             width = self.itemsize * op.width(self.program.shapes[self.program.args[slot][0]])
             pairs = -(-op.relation.work // op.count)
-            passed += pairs * (max(width, machine.sector) + 2 * INDEX_BYTES)
+            passed += pairs * (max(width, machine.sector) + 2 * INDEX_BYTES) + 2 * self.gathered(slot)
         return machine.start + max(products / machine.products, numbers / machine.numbers, passed / machine.bandwidth)
+
+    def gathered(self, slot: int) -> int:
+        """The bytes of rows that are gathered, one for each pair, before they are added up."""
+        op = self.program.ops[slot]
+        if not isinstance(op, Exchange) or op.relation.count <= op.relation.target.size:
+            return 0
+        width = op.width(self.program.shapes[self.program.args[slot][0]])
+        return self.itemsize * width * -(-op.relation.work // op.count)
 
     def peak(self) -> int:
         """The bytes held at once: arguments and results all the time, other values until they are read last."""
@@ -183,7 +191,7 @@ class _Walk:
             if self.kept[slot] and slot not in always:
                 now += self.bytes(slot)
                 freed.setdefault(last[slot], []).append(slot)
-            most = max(most, now)
+            most = max(most, now + self.gathered(slot))
             now -= sum([self.bytes(s) for s in freed.get(slot, ())])
         return held + most
 

@@ -7,7 +7,7 @@ devices can be told for 10¹² pairs that nobody has.
 from __future__ import annotations
 
 import math
-from typing import Any, NamedTuple, NoReturn, cast
+from typing import Any, ClassVar, NamedTuple, NoReturn, cast
 
 from ..errors import RelationError
 from ..runtime import tuning
@@ -111,6 +111,8 @@ class Counted(Relation):
     >>> R.count, R.traffic(4096)
     (1000000000000, Traffic(rows=2000, messages=2))
     """
+
+    counted: ClassVar[bool] = True
 
     held: int
     law: Law
