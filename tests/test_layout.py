@@ -44,8 +44,10 @@ ROOMS = (
 CYCLES = (
     {
         "algebra",
+        "arrangements",
         "base",
         "compound",
+        "halo_exchange",
         "kinds",
         "mesh_plan",
         "plans",

@@ -116,6 +116,12 @@ def along_axes():
     u, many = rng.normal(size=n), {rz.seg(n): "d"}
     checked(rz.grad(loss), (u[:d], rng.normal(size=(n, d)), u), many, 8 * d)
     checked(rz.grad(lambda u: np.sum((u[1:] - u[:-1]) ** 2 * u[1:])), (u,), many, 8 * 4)
+    checked(rz.grad(lambda u: np.sum((u[2:] - 2 * u[1:-1] + u[:-2]) ** 2)), (u,), many, 8 * 4)
+    U = rng.normal(size=(40, 6))
+    checked(rz.grad(lambda U: np.sum(np.sin(U[3:] - 2 * U[:-3] * U[1:-2]))), (U,), {rz.seg(40): "d"}, 8 * 6 * (3 + 9))
+    back = rz.red(rz.relations.triangular(rz.seg(n)).converse)
+    checked(lambda u: back(u) + np.cumsum(np.sin(u)), (u,), many, 8 * 2 * 4)
+    checked(rz.grad(lambda u: np.sum(np.cumsum(u) ** 2)), (u,), many, 8 * 8)
     g, _ = checked(lambda u: 2 * u - np.roll(u, 1) - np.roll(u, -1), (u,), many, 8 * 6)
     assert spec(g(u)) == ("d",)
     ends = (np.arange(n)[:, None] + np.array([-2, -1, 1, 2])).clip(0, n - 1)
@@ -126,6 +132,10 @@ def along_axes():
         sort = rz.compile(np.sort, u, mesh=line, place=many)
     assert "sort needs it whole: 6,400 bytes come to each device along d" in str(said[0].message), said
     close(sort(u), np.sort(u))
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always")
+        rz.compile(lambda u: u[2:] - u[:-2], u, mesh=line, place=many)
+    assert "a result of shape (798,), which devices do not divide, needs it whole: 6,384" in str(said[0].message), said
 
 
 def spec(x):
@@ -174,7 +184,26 @@ def maps():
     D, alone = rz.compile(rz.hessian(energy), u, mesh=line, place=many)(u), rz.hessian(energy)(u)
     there = jax.device_put(u, cut)
     assert moved(lambda v: D(v), there) == {} and spec(D(there)) == ("d",) == spec(D.diagonal())
-    close((D(there), D.diagonal()), (alone(u), alone.diagonal()))
+    close((D(there), D.diagonal(), D.solve(there)), (alone(u), alone.diagonal(), alone.solve(u)))
+
+    M = rng.normal(size=(d, d))
+
+    def apart(X):
+        return np.sum(np.log(np.sum(np.exp(X @ M), 1)) + np.sum(X**2, 1))
+
+    B, alone = rz.compile(rz.hessian(apart), X, mesh=line, place=many)(X), rz.hessian(apart)(X)
+    solution = B.solve(2.0 * X)  # blocks of X's rows, each where its row is
+    close(solution, alone.solve(2.0 * X))
+    assert spec(solution)[:1] == ("d",), solution.sharding
+    Z = X[:40]  # blocks of two rows are not those of devices
+
+    def by_two(Z):
+        return np.sum(np.log(np.sum(np.exp(Z.reshape(-1, 16)), 1))) + np.sum(Z**2)
+
+    K = rz.compile(rz.hessian(by_two), Z, mesh=line, place={rz.seg(40): "d"})(Z)
+    few = rz.hessian(by_two)(Z)
+    close((K.solve(Z), K.logdet(), K.eigvalsh()), (few.solve(Z), few.logdet(), few.eigvalsh()))
+    close((J.lstsq(u), J.pinv()(u)), (one.lstsq(u), one.pinv()(u)))
 
     g = rz.compile(rz.grad(loss), w, X, y, mesh=line, place=many)
     close(jax.jit(lambda w, v: jax.jvp(lambda w: g(w, X, y), (w,), (v,))[1])(w, v), other(v))

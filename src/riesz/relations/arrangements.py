@@ -8,9 +8,9 @@ from typing import Any, NamedTuple, cast
 import numpy as np
 
 from ..errors import RelationError
-from .base import Relation
-from .constructors import gather
+from .base import Relation, freeze
 from .index_sets import Array, Indices, Set, seg
+from .kinds import Function
 
 KINDS = "'contiguous', 'degree', 'metis', or the device of each element as an array"
 
@@ -60,7 +60,7 @@ def _order(index: Set, owner: Array, devices: int) -> Relation:
     rank = np.arange(len(order)) - np.repeat(np.cumsum(counts) - counts, counts)
     place = np.empty(len(order), dtype=np.intp)
     place[order] = owner[order] * block + rank
-    return gather(seg(devices * block), index, place).converse
+    return Function(index, seg(devices * block), freeze(place))
 
 
 def _owners(relation: Relation, devices: int, by: Any) -> tuple[Array, Array]:

@@ -379,6 +379,10 @@ GPU_PAIRS_AT_ONCE = 4
 """pairs fetched together; of narrow rows half as many. Chosen; see bench/relations_gpu.py."""
 EXCHANGED_SHIFTS = 4
 """calls: so few neighbours get one message each, more if that halves the rows. Chosen."""
+BLOCKS_RATIO = 4
+"""ratio: blocks on devices hold up to so many times as many numbers as the map has. Chosen."""
+SAME_PRODUCT = 1e-5
+"""ratio: what blocks leave of a product, relative to it, if they are all there is; of float32 too. Chosen."""
 SPLIT_OWNERS_RATIO = 0.95
 """ratio: pairs are owned by both sides where so many times fewer rows travel, or less. Chosen."""
 EXCHANGED_ROUNDS = 128

@@ -7,6 +7,7 @@ are blocks of equal length; where the length of the axis is no multiple of `coun
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from functools import cached_property
 from typing import Any
 
@@ -64,12 +65,43 @@ class Communication(Op):
         return 0 if self.kind in ("part", "clear") else math.prod(result)
 
 
+class Rims(Op):
+    """Rows at the ends of the blocks of an axis of so many elements, that devices before or behind need for shifts of
+    one value: `rims` of halo_exchange.py, one behind the other."""
+
+    rims: Any
+    size: int
+    axis: int
+    names: Names
+    count: int
+    made_to_run = True
+
+    @property
+    def title(self) -> str:
+        return "exchange"
+
+    def result(self, shapes: tuple[Shape, ...]) -> Shape:
+        rows = sum([one.high - one.low for one in self.rims])
+        return (*shapes[0][: self.axis], rows, *shapes[0][self.axis + 1 :])
+
+    @property
+    def messages(self) -> int:
+        """In how many messages rows come to a device."""
+        return len(self.rims)
+
+    def numbers(self, shape: Shape, result: Shape) -> int:
+        """How many numbers come to a device."""
+        return math.prod(result)
+
+
 class Exchange(Op):
     """red_R along an axis of which each device has a block, of the sources, of the targets or of both. `how` is
 
     exchange  blocks of both: rows that are needed elsewhere travel as in `R.plan(mesh=…)`
     targets   sources are whole: each device computes its block of the targets; nothing travels
     sources   targets are whole: each device adds up what its block of the sources gives, a part of a sum
+
+    With `rims`, the rows that an exchange needs are there already, a second argument.
     """
 
     how: str
@@ -77,6 +109,7 @@ class Exchange(Op):
     axis: int
     names: Names
     count: int
+    rims: Any = ()
     made_to_run = True
 
     @property
@@ -108,7 +141,7 @@ class Exchange(Op):
     @cached_property
     def room(self) -> int:
         """The rows that a device gets, places left free included."""
-        if self.how != "exchange":
+        if self.how != "exchange" or self.rims:
             return 0
         if isinstance(self.relation, Counted):
             return self.relation.traffic(self.count).rows
@@ -118,8 +151,8 @@ class Exchange(Op):
 
     @property
     def listed(self) -> bool:
-        """Whether an exchange goes along lists."""
-        return isinstance(self.relation, Counted) or not without_lists(self.relation, self.count)
+        """Whether devices go through lists of pairs."""
+        return self.how != "exchange" or self.relation.counted or not without_lists(self.relation, self.count)
 
     @property
     def messages(self) -> int:
@@ -133,7 +166,7 @@ class Exchange(Op):
         return self.room * self.width(shape)
 
 
-FLOPS("nothing", Communication)(lambda op, shapes, shape: 0)
+FLOPS("nothing", Communication, Rims)(lambda op, shapes, shape: 0)
 FLOPS("what the device's pairs add", Exchange)(
     lambda op, shapes, shape: op.relation.work * op.width(shapes[0]) // op.count
 )
@@ -165,6 +198,15 @@ def without_lists(relation: Relation, count: int) -> bool:
     from ...relations.jax.halo_exchange import without_lists
 
     return without_lists(relation, count) is not None
+
+
+def shared_rims(relation: Relation, others: Sequence[Relation], count: int) -> Any:
+    """The rims that shifts of one value need together; None where a relation is none."""
+    from ...relations.jax.halo_exchange import Halo, shared
+    from ...relations.jax.halo_exchange import without_lists as form
+
+    found = [one for one in [form(r, count) for r in others] if isinstance(one, Halo)]
+    return shared(found) if isinstance(form(relation, count), Halo) else None
 
 
 def _flat_block(box: Any, count: int) -> int:

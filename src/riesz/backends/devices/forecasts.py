@@ -16,7 +16,7 @@ from ...programs.cost import flops
 from ...programs.program import INPUT, Constant, Program, several
 from ...programs.sub_programs import Block, Loop
 from ...runtime.stackless import Rule, solve
-from .communication import Communication, Exchange, Names
+from .communication import Communication, Exchange, Names, Rims
 from .machines import Machine
 from .partition import Partition
 
@@ -75,7 +75,7 @@ def forecast(part: Partition, machine: Machine) -> Forecast:
                 slow = max(found, key=lambda t: t[0] + t[1])
                 computing, moving = computing + times * slow[0], moving + times * slow[1]
                 inner = max(inner, *[t[2] for t in found])
-            elif isinstance(op, (Communication, Exchange)):
+            elif isinstance(op, (Communication, Exchange, Rims)):
                 moving += _moved(op, told.shape(program.args[slot][0]), program.shapes[slot], part, machine)
             if told.kept[slot] and op is not INPUT and type(op) is not Constant and not isinstance(op, Block):
                 computing += told.kernel(slot, machine)
@@ -95,12 +95,12 @@ def lists_bytes(op: Exchange) -> int:
     return INDEX_BYTES * (4 * pairs + 3 * op.room) if op.listed else 0
 
 
-def _moved(op: Communication | Exchange, shape: Any, result: Any, part: Partition, machine: Machine) -> float:
+def _moved(op: Communication | Exchange | Rims, shape: Any, result: Any, part: Partition, machine: Machine) -> float:
     """Seconds of a communication."""
     numbers = op.numbers(shape, result)
     if not numbers:
         return 0.0
-    messages = op.messages if isinstance(op, Exchange) else None
+    messages = None if isinstance(op, Communication) else op.messages
     inside = max(1, machine.together // _stride(op.names, part))
     return machine.collective(op.title, part.itemsize * numbers, op.count, inside, messages)
 
@@ -157,11 +157,11 @@ class _Walk:
     def kernel(self, slot: int, machine: Machine) -> float:
         """Seconds of a kernel."""
         op = self.program.ops[slot]
-        if type(op) in (Get, Reshape) or (isinstance(op, Communication) and op.kind not in ("part", "clear")):
+        if type(op) in (Get, Reshape, Rims) or (isinstance(op, Communication) and op.kind not in ("part", "clear")):
             return 0.0
         products, numbers = self.work[slot]
         passed = self.bytes(slot) + sum([self.bytes(a) for a in self.read[slot]])
-        if isinstance(op, Exchange):  # each pair reads a row, and where it lies
+        if isinstance(op, Exchange) and op.listed:  # each pair reads a row, and where it lies
             width = self.itemsize * op.width(self.program.shapes[self.program.args[slot][0]])
             pairs = -(-op.relation.work // op.count)
             passed += pairs * (max(width, machine.sector) + 2 * INDEX_BYTES) + 2 * self.gathered(slot)
@@ -170,7 +170,7 @@ class _Walk:
     def gathered(self, slot: int) -> int:
         """The bytes of rows that are gathered, one for each pair, before they are added up."""
         op = self.program.ops[slot]
-        if not isinstance(op, Exchange) or op.relation.count <= op.relation.target.size:
+        if not isinstance(op, Exchange) or not op.listed or op.relation.count <= op.relation.target.size:
             return 0
         width = op.width(self.program.shapes[self.program.args[slot][0]])
         return self.itemsize * width * -(-op.relation.work // op.count)

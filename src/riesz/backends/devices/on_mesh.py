@@ -20,13 +20,14 @@ from jax.sharding import AbstractMesh, AxisType, NamedSharding, PartitionSpec
 
 from ...errors import SolveError, SpaceError, VectorError
 from ...programs.program import Program
+from ...relations.jax.halo_exchange import halo_applied, rims_given
 from ...relations.jax.mesh_plan import applied, summed
 from ...runtime import tuning
 from ..jax.jax_backend import InJax
 from ..jax.jax_maps import JaxLeaves
 from ..jax.jax_ops import LINES, JaxSteps, JaxValue
 from ..jax.jax_primitive import Citizen, allowed
-from .communication import Communication, Exchange, block
+from .communication import Communication, Exchange, Rims, block
 from .partition import Partition, Spec, by_sets
 from .placing import Placing
 
@@ -132,12 +133,50 @@ class OnMesh(InJax):
         return self._arrays[wide]
 
 
+def explicit_spec(x: Any) -> PartitionSpec | None:
+    """Along which explicit axes of a mesh the type of an array says it is cut; None if it is not."""
+    spec: Any = jax.typeof(x).sharding.spec if isinstance(x, jax.Array) else ()
+    return spec if any(spec) else None
+
+
+def brought(x: Any, mesh: Any, spec: PartitionSpec) -> Any:
+    """An array cut as said, inside of `jax.jit` too."""
+    place = NamedSharding(mesh, spec)
+    return jax.reshard(x, place) if isinstance(x, Tracer) else jax.device_put(x, place)
+
+
+class WholeLinalg:
+    """jnp.linalg, whose functions take no arrays that are cut along explicit axes of a mesh: they get them whole."""
+
+    def __init__(self, mesh: Any) -> None:
+        self.mesh = mesh
+
+    def whole(self, x: Any) -> Any:
+        """An array as every device has it."""
+        return x if explicit_spec(x) is None else brought(x, self.mesh, PartitionSpec())
+
+    def __getattr__(self, name: str) -> Any:
+        function = getattr(jnp.linalg, name)
+        return lambda *xs, **options: function(*[self.whole(x) for x in xs], **options)
+
+
+class WholeArrays:
+    """jnp, with `WholeLinalg`."""
+
+    def __init__(self, mesh: Any) -> None:
+        self.linalg = WholeLinalg(mesh)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(jnp, name)
+
+
 class PlacedLeaves(JaxLeaves):
     """JAX arrays on a mesh: points and vectors of a map whose function is placed. What is not there yet goes where an
     argument or result of its shape is."""
 
     def __init__(self, name: str, place: Placing, shapes: Sequence[tuple[int, ...]]) -> None:
         super().__init__(name)
+        self.arrays = WholeArrays(place.mesh)
         self.place, self._like = place, dict(zip(reversed(shapes), reversed(place.specs), strict=True))
 
     def spec(self, x: Any) -> Spec:
@@ -156,18 +195,59 @@ class PlacedLeaves(JaxLeaves):
         return [x if isinstance(x, Tracer) else jax.device_put(x, p) for x, p in zip(xs, place, strict=True)]
 
     def inverted(self, L: Any, right: Any, method: str, options: dict[str, Any]) -> Any:
-        """L⁻¹ of flat coordinates, by conjugate gradients where these are asked for ("lsmr": on LᵀL x = Lᵀb) or no
-        matrix of that size is made; each iteration applies L where the numbers are."""
+        """L⁻¹ of flat coordinates: of a block-diagonal map each device solves its blocks; by conjugate gradients where
+        these are asked for ("lsmr": on LᵀL x = Lᵀb) or no matrix of that size is made; each iteration applies L where
+        the numbers are."""
         large = min(L.shape) > tuning.DENSE_UNKNOWNS and L.structure.kind not in ("diagonal", "identity")
+        found = self._by_blocks(L, right) if method == "auto" and not options else None
+        if found is not None:
+            return found
         iterated = method in ("cg", "lsmr") or (method == "auto" and large)
         if not iterated or np.ndim(right) != 1:
-            return super().inverted(L, right, method, options)
+            if L.structure.kind in ("diagonal", "identity"):
+                d = L.diagonal()
+                spec = explicit_spec(d)
+                right = right if spec is None else brought(jnp.asarray(right), self.place.mesh, spec)
+                return (right.T / d).T
+            return super().inverted(L, self.arrays.linalg.whole(right), method, options)
         known = {"tolerance": 1e-10, "max_iterations": 10 * L.shape[1]}
         if wrong := set(options) - set(known):
             raise SolveError(f"method={method!r} on a mesh has the options {', '.join(known)}; got {', '.join(wrong)}")
         square = L.shape[0] == L.shape[1] and method != "lsmr" and (method == "cg" or "definite" in L.facts)
         A, b = (L, jnp.asarray(right)) if square else (L.T @ L, L.T.matvec(right))
         return conjugate_gradients(A.matvec, b, **{**known, **options})
+
+    def _by_blocks(self, L: Any, right: Any) -> Any:
+        """The solution where L has a block for each element of the first axis of one array, found from as many
+        products as a block has columns; None where it has not, which one more product says."""
+        shapes = [[leaf.shape for leaf in V.leaves] for V in (L.domain, L.codomain)]
+        if L.structure.kind != "block-diagonal" or shapes[0] != shapes[1] or len(shapes[0]) != 1:
+            return None
+        shape = shapes[0][0]
+        n, k = shape[0], math.prod(shape[1:])
+        if isinstance(right, Tracer) or np.ndim(right) != 1 or n * k * k > tuning.BLOCKS_RATIO * L.structure.nonzeros:
+            return None
+        names = (self._like.get(shape) or by_sets(shape, self.place.sets))[0]
+        if not names:
+            return None
+        cut = PartitionSpec(names)
+        there = NamedSharding(self.place.mesh, cut)
+        unit = np.eye(k, dtype=L.dtype)
+        columns = [jax.device_put(jnp.reshape(L.matvec(np.tile(e, n)), (n, k)), there) for e in unit]
+        blocks = jnp.stack(columns, 2)
+        if isinstance(blocks, Tracer):
+            return None
+        test = np.cos(np.arange(n * k)).astype(L.dtype)
+        wanted = jnp.reshape(L.matvec(test), (n, k))
+        missing = wanted - jnp.einsum("nab,nb->na", blocks, jax.device_put(test.reshape(n, k), there))
+        if not float(jnp.max(jnp.abs(missing))) <= tuning.SAME_PRODUCT * float(jnp.max(jnp.abs(wanted))):
+            return None
+
+        def solved(B: Any, b: Any) -> Any:
+            return jnp.linalg.solve(B, b[..., None])[..., 0]
+
+        local = jax.shard_map(solved, mesh=self.place.mesh, in_specs=(cut, cut), out_specs=cut, check_vma=False)
+        return local(blocks, jax.device_put(jnp.reshape(right, (n, k)), there)).reshape(-1)
 
     def found(self, citizen: Citizen, xs: Sequence[Any], dtype: Any) -> list[Any]:
         placed = citizen.on(self.place._replace(specs=tuple([self.spec(x) for x in xs])))
@@ -212,12 +292,18 @@ def _communicated(self: JaxSteps, op: Communication, xs: list[JaxValue]) -> JaxV
 @LINES("collectives of a mesh, gathers and sums", Exchange)
 def _exchanged(self: JaxSteps, op: Exchange, xs: list[JaxValue]) -> JaxValue:
     function, self.light = partial(reduced, op), False
-    given = self.array(xs[0])
+    given = ", ".join([self.array(x) for x in xs])
     if op.arrays:
         held = self.shared.array(op.arrays)
         self.shared.cut[held] = op.names
         given = f"{given}, {held}"
     return JaxValue(self.set(f"{self.shared.name('along', function)}({given})"), self.shape)
+
+
+@LINES("a slice to each neighbour", Rims)
+def _rims(self: JaxSteps, op: Rims, xs: list[JaxValue]) -> JaxValue:
+    self.light = False
+    return JaxValue(self.set(f"{self.shared.name('along', partial(rims, op))}({self.array(xs[0])})"), self.shape)
 
 
 def communicated(op: Communication, x: Any) -> Any:
@@ -259,11 +345,20 @@ def _back(op: Exchange, y: Any, shape: Any, front: Any, back: Any) -> Any:
     return jnp.moveaxis(wide, 0, 1).reshape(shape)
 
 
+def rims(op: Rims, x: Any) -> Any:
+    """Rows at the ends of blocks, given to neighbours."""
+    rows = jnp.moveaxis(x, op.axis, 0)
+    y = rims_given(op.rims, op.size, op.names, rows.reshape((len(rows), -1)))
+    return jnp.moveaxis(y.reshape((len(y), *rows.shape[1:])), 0, op.axis)
+
+
 def reduced(op: Exchange, x: Any, arrays: Any = ()) -> Any:
     """red_R of blocks to blocks, or of what a device has to what it needs, or to its part of a sum."""
     shape = op.result((x.shape,))
     rows, front, back = _rows(op, x)
-    if op.how == "exchange":
+    if op.rims:
+        y = halo_applied(op.form, op.names, rows, op.rims, _rows(op, arrays)[0])
+    elif op.how == "exchange":
         y = applied(op.form, op.names, rows, arrays)
     else:
         size = math.prod(shape[op.axis : len(shape) - len(back)])

@@ -23,10 +23,10 @@ from ...programs.passes.fusing import SparseProduct
 from ...programs.program import INPUT, Constant, Program, several
 from ...programs.rewriting import rewritten
 from ...programs.sub_programs import Call, Loop
-from ...relations import Both, Diagonal, Triangular
+from ...relations import Both, Diagonal, Relation, Triangular
 from ...runtime.stackless import Rule, solve
 from ...spaces.formal_vectors import Formal, FormalProduct, dense, weak
-from .communication import Communication, Exchange, Names, block, listed, without_lists
+from .communication import Communication, Exchange, Names, Rims, block, listed, shared_rims, without_lists
 from .step_labels import Labels, Shape, labels_of
 
 Spec = tuple[Names, ...]
@@ -101,6 +101,15 @@ class Partition:
         self._blocks: dict[int, int] = {}  # steps with several results
         self._now = -1
         p = self.program
+        self._bases: list[tuple[int, float]] = []  # of each slot what it is a multiple of
+        self._reduced: dict[tuple[int, int], list[Relation]] = {}  # along an axis of a slot, or of its multiples
+        for slot, op in enumerate(p.ops):
+            of, times = self._bases[p.args[slot][0]] if isinstance(op, float) else (slot, 1.0)
+            self._bases.append((of, times * op if isinstance(op, float) else times))
+            if isinstance(op, Reduction):
+                for a, r in zip(p.args[slot], op.relations, strict=True):
+                    self._reduced.setdefault((self._bases[a][0], op.axis), []).append(r)
+        self._rims: dict[tuple[int, int], tuple[Any, int]] = {}
         self._uses = Counter([a for args in p.args for a in args] + p.outputs)
         given = dict(zip(p.inputs, specs, strict=True))
         for slot, spec in given.items():
@@ -121,7 +130,10 @@ class Partition:
             self._now = slot
             end = self._even(p.shapes[slot], self.specs[slot]) if wanted is None else wanted[k]
             self.ends.append(end)
-            found.append(self.get(slot, end))
+            shape = (
+                "" if end == self.specs[slot] else f"a result of shape {p.shapes[slot]}, which devices do not divide, "
+            )
+            found.append(self.get(slot, end, shape and shape + FORCED))
         inputs = self.local.inputs
         self.local = self.local.prune(inputs, found)
 
@@ -143,7 +155,7 @@ class Partition:
         """A step on each device; what travels is noted."""
         before = len(self.local.ops)
         slot = self.local.scale(op, args[0]) if type(op) is float else self.local.step(op, args)
-        if slot >= before and isinstance(op, (Communication, Exchange)):
+        if slot >= before and isinstance(op, (Communication, Exchange, Rims)):
             numbers = op.numbers(self.local.shapes[args[0]], self.local.shapes[slot])
             if numbers:
                 forced = op.title == "all-gather" and why.endswith(FORCED)
@@ -478,12 +490,37 @@ class Partition:
             spec = (*front, *([mine] if b else []), *((),) * (len(b) - 1), *back)
             if how == "sources" and not any(s) and (not b or (len(b) > 1 and b[0] % d)):
                 return False
+            piece = self._by_rims(a, r, op.axis, names, spec) if how == "exchange" else None
+            if piece is not None:
+                pieces.append(piece)
+                continue
             x = self.get(a, spec, "red needs it so")
             pieces.append(self._write(Exchange(how, r, op.axis, names, d), (x,), f"{r.count:,} pairs"))
         total = pieces[0] if len(pieces) == 1 else self._write(Combination((1.0,) * len(pieces)), pieces)
         middle = [names if exchanged and not k else () for k in range(len(box))]
         self._done(slot, total, (*front, *middle, *back), () if exchanged else names)
         return True
+
+    def _by_rims(self, slot: int, relation: Relation, axis: int, names: Names, spec: Spec) -> int | None:
+        """A shift along an axis that is cut: rims are exchanged once for all shifts of a value and of its multiples.
+        None where it is none."""
+        of, times = self._bases[slot]
+        if self.specs[of] != spec or self.partial[of] or len(relation.source.box or ()) != 1:
+            return None
+        count = self.count(names)
+        if shared_rims(relation, (), count) is None:
+            return None
+        if (of, axis) not in self._rims:
+            rims = shared_rims(relation, self._reduced[of, axis], count)
+            if not rims:
+                return None
+            size = self._shape(of)[axis]
+            rows = self._write(Rims(rims, size, axis, names, count), (self.get(of, spec),), "rims of blocks")
+            self._rims[of, axis] = rims, rows
+        rims, rows = self._rims[of, axis]
+        op = Exchange("exchange", relation, axis, names, count, rims)
+        found = self._write(op, (self.get(of, spec), rows))
+        return found if times == 1.0 else self._write(times, (found,))
 
     # -- programs inside ----------------------------------------------------------------------------------------------
 

@@ -33,7 +33,7 @@ class Sums(NamedTuple):
     times: Array | None
 
 
-class Round(NamedTuple):
+class ExchangeRound(NamedTuple):
     """Which device gives to which, and the room for rows."""
 
     pairs: tuple[tuple[int, int], ...]
@@ -48,7 +48,7 @@ class ExchangeLists(NamedTuple):
     sources: int  # in a block
     targets: int
     room: int  # rows that a device gets, places left free included
-    rounds: tuple[Round, ...] | None
+    rounds: tuple[ExchangeRound, ...] | None
     sent: int  # rows that travel, places left free not counted
     busiest: int  # rows that the device gets or gives for which these are most
     sums: tuple[Sums, Sums, Sums]  # of the block: to be sent, and here; of rows that came
@@ -75,8 +75,8 @@ class ExchangeLists(NamedTuple):
         return self.sums
 
 
-def _back(one: Round) -> Round:
-    return Round(tuple([(q, p) for p, q in one.pairs]), one.room)
+def _back(one: ExchangeRound) -> ExchangeRound:
+    return ExchangeRound(tuple([(q, p) for p, q in one.pairs]), one.room)
 
 
 def exchange_lists(groups: Groups, devices: int, owner: str = "auto", apart: bool = False) -> ExchangeLists:
@@ -186,21 +186,21 @@ def _covered(row: Array, end: Array, m: int, n: int) -> tuple[Array, int]:
     return ~reached[row], len(matched)  # the cover: rows that are not reached, and ends that are
 
 
-def _rounds(traffic: Array) -> tuple[Round, ...] | None:
+def _rounds(traffic: Array) -> tuple[ExchangeRound, ...] | None:
     """Rounds in which all may travel; None where that is little less than all at once. `traffic`: giver × taker."""
     D = len(traffic)
     givers, takers = np.nonzero(traffic)
-    shift = (takers - givers) % D
     found: list[list[tuple[int, int]]] = [[] for _ in range(D)]
-    for p, q, k in zip(givers.tolist(), takers.tolist(), shift.tolist(), strict=True):
-        found[k].append((p, q))
+    pairs: list[tuple[int, int]] = list(zip(givers.tolist(), takers.tolist(), strict=True))
+    for p, q in pairs:
+        found[(q - p) % D].append((p, q))
     best = _with_room(found, traffic)
     if D <= tuning.EXCHANGED_ROUNDS:  # the longest lists first, each in the first round in which both are free
-        order = np.argsort(-traffic[givers, takers], kind="stable")
+        pairs = [pairs[k] for k in np.argsort(-traffic[givers, takers], kind="stable").tolist()]
         rounds: list[list[tuple[int, int]]] = []
         gives: list[set[int]] = []
         takes: list[set[int]] = []
-        for p, q in zip(givers[order].tolist(), takers[order].tolist(), strict=True):
+        for p, q in pairs:
             k = next((k for k in range(len(rounds)) if p not in gives[k] and q not in takes[k]), len(rounds))
             if k == len(rounds):
                 rounds.append([])
@@ -214,8 +214,8 @@ def _rounds(traffic: Array) -> tuple[Round, ...] | None:
     return best if len(best) <= tuning.EXCHANGED_SHIFTS or 2 * room < together else None
 
 
-def _with_room(rounds: list[list[tuple[int, int]]], traffic: Array) -> tuple[Round, ...]:
-    return tuple([Round(tuple(one), max([int(traffic[p, q]) for p, q in one])) for one in rounds if one])
+def _with_room(rounds: list[list[tuple[int, int]]], traffic: Array) -> tuple[ExchangeRound, ...]:
+    return tuple([ExchangeRound(tuple(one), max([int(traffic[p, q]) for p, q in one])) for one in rounds if one])
 
 
 def sums(device: Array, rows: Array, at: Array, times: Any, devices: int, most: int, size: int) -> Sums:

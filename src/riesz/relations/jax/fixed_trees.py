@@ -3,13 +3,15 @@ pairs, and pairs of pairs, in their order. Which numbers are added to which depe
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from ..base import Relation
 from ..index_sets import Array
-from .exchange_lists import ExchangeLists, Round, exchange_lists
+from .exchange_lists import ExchangeLists, ExchangeRound, exchange_lists
+
+if TYPE_CHECKING:
+    from ..base import Relation
 
 
 class FixedTrees(NamedTuple):
@@ -33,7 +35,7 @@ class FixedTrees(NamedTuple):
         return self.ends.shape[1]
 
     @property
-    def rounds(self) -> tuple[Round, ...] | None:
+    def rounds(self) -> tuple[ExchangeRound, ...] | None:
         """What travels."""
         return self.leaves.rounds
 

@@ -21,7 +21,7 @@ from ..base import Relation
 from ..compound import Union
 from ..index_algebra import Affine
 from ..kinds import Triangular
-from .exchange_lists import Round
+from .exchange_lists import ExchangeRound
 
 
 class Shift(NamedTuple):
@@ -41,7 +41,7 @@ class Rim(NamedTuple):
     pairs: tuple[tuple[int, int], ...]
 
 
-class Reach(NamedTuple):
+class Surroundings(NamedTuple):
     """Shifts that read rows `first` to `last` of those around a block, behind the first target's, and the rims they
     need, in order."""
 
@@ -60,7 +60,7 @@ class Halo(NamedTuple):
     count: int
     sources: int
     targets: int
-    reaches: tuple[Reach, ...]
+    reaches: tuple[Surroundings, ...]
 
     @property
     def drift(self) -> int:
@@ -73,13 +73,13 @@ class Halo(NamedTuple):
         return ()
 
     @property
-    def rounds(self) -> tuple[Round, ...]:
+    def rounds(self) -> tuple[ExchangeRound, ...]:
         """What travels."""
         rims = [rim for reach in self.reaches for rim in reach.rims if rim.ahead and rim.pairs]
-        return tuple([Round(rim.pairs, rim.high - rim.low) for rim in rims])
+        return tuple([ExchangeRound(rim.pairs, rim.high - rim.low) for rim in rims])
 
 
-class RunningSums(NamedTuple):
+class BlockTotals(NamedTuple):
     """Σ over all before (or behind) of `size` elements, in blocks on `devices`."""
 
     devices: int
@@ -98,21 +98,21 @@ class RunningSums(NamedTuple):
         return ()
 
     @property
-    def rounds(self) -> tuple[Round, ...]:
+    def rounds(self) -> tuple[ExchangeRound, ...]:
         """What travels: one row in each round."""
-        D, found = self.devices, list[Round]()
+        D, found = self.devices, list[ExchangeRound]()
         steps = [1, *[2**k for k in range(max(0, math.ceil(math.log2(max(D - 1, 1)))))]] if D > 1 else []
         for k in steps:
             pairs = [(p, p + k) for p in range(D - k)]
-            found.append(Round(tuple(pairs if self.lower else [(q, p) for p, q in pairs]), 1))
+            found.append(ExchangeRound(tuple(pairs if self.lower else [(q, p) for p, q in pairs]), 1))
         return tuple(found)
 
 
-def without_lists(relation: Relation, devices: int) -> Halo | RunningSums | None:
+def without_lists(relation: Relation, devices: int) -> Halo | BlockTotals | None:
     """How devices apply a relation if no lists are needed."""
     if type(relation) is Triangular:
         n = relation.source.size
-        return RunningSums(devices, n, max(1, -(-n // devices)), relation.lower, relation.strict)
+        return BlockTotals(devices, n, max(1, -(-n // devices)), relation.lower, relation.strict)
     found = _shifts(relation)
     size, count = relation.source.size, relation.target.size
     if found is None or not size or not count:
@@ -120,7 +120,7 @@ def without_lists(relation: Relation, devices: int) -> Halo | RunningSums | None
     stride, shifts = found
     halo = Halo(stride, devices, size, count, -(-size // devices), -(-count // devices), ())
     sources = halo.sources
-    if 2 * abs(halo.drift) * devices > sources:
+    if abs(halo.drift) * devices > sources:
         return None
     shifts.sort()
     groups: list[list[Shift]] = []
@@ -133,7 +133,7 @@ def without_lists(relation: Relation, devices: int) -> Halo | RunningSums | None
     return halo if len(halo.rounds) <= 2 * tuning.EXCHANGED_SHIFTS else None
 
 
-def _reach(halo: Halo, shifts: tuple[Shift, ...]) -> Reach:
+def _reach(halo: Halo, shifts: tuple[Shift, ...]) -> Surroundings:
     """The rims that some shifts need: of the rows around the block those that somebody reads."""
     D, S, T, stride = halo.devices, halo.sources, halo.targets, halo.stride
     away = (D - 1) * halo.drift
@@ -153,7 +153,7 @@ def _reach(halo: Halo, shifts: tuple[Shift, ...]) -> Reach:
         if needs:
             low, high = min([a for a, _, _ in needs]), max([b for _, b, _ in needs])
             rims.append(Rim(ahead, low, high, tuple([pair for _, _, pair in needs])))
-    return Reach(first, last, shifts, tuple(rims))
+    return Surroundings(first, last, shifts, tuple(rims))
 
 
 def _rows(one: Shift, low: int, high: int, stride: int, begin: int, end: int) -> tuple[int, int]:
@@ -169,13 +169,13 @@ def _shifts(relation: Relation) -> tuple[int, list[Shift]] | None:
         span = member.span
         if span is None or not span.affine or span.times != 1 or not span.left or not span.right:
             return None
-        rest = span.left[1:], span.right[1:]
+        rest: Any = (span.left[1:], span.right[1:])
         wide = math.prod((member.source.box or ())[1:])
         if rest[0] != rest[1] or (member.source.box or ())[1:] != (member.target.box or ())[1:]:
             return None
         kept = {k for m in rest[0] for k, _ in m.terms}
         whole = [m == Affine(0, ((k, 1),)) for m, k in zip(rest[0], sorted(kept), strict=False)]
-        sides = span.left[0], span.right[0]
+        sides: Any = (span.left[0], span.right[0])
         if len(kept) != len(rest[0]) or not all(whole) or any([k in kept for m in sides for k, _ in m.terms]):
             return None
         if any([span.sizes[k] != n for k, n in zip(sorted(kept), (member.source.box or ())[1:], strict=True)]):
@@ -209,12 +209,48 @@ def _shifts(relation: Relation) -> tuple[int, list[Shift]] | None:
 # -- on one device -----------------------------------------------------------------------------------------------------
 
 
-def halo_applied(halo: Halo, axis: Any, x: Any) -> Any:
-    """Rims come, then each shift is a slice."""
+def shared(halos: list[Halo]) -> tuple[Rim, ...]:
+    """The rims that several relations of one set of sources need."""
+    found: dict[int, Rim] = {}
+    for one in [rim for halo in halos for reach in halo.reaches for rim in reach.rims if rim.ahead]:
+        known = found.get(one.ahead, one)
+        low, high = min(known.low, one.low), max(known.high, one.high)
+        found[one.ahead] = Rim(one.ahead, low, high, tuple(sorted({*known.pairs, *one.pairs})))
+    return tuple([found[k] for k in sorted(found)])
+
+
+def rims_given(rims: tuple[Rim, ...], size: int, axis: Any, x: Any) -> Any:
+    """The rims that come to a device, one behind the other."""
+    x = _cleared(x, size, axis)
+    return jnp.concatenate([jax.lax.ppermute(x[one.low : one.high], axis, one.pairs) for one in rims])
+
+
+def _cleared(x: Any, size: int, axis: Any) -> Any:
+    """Zeros where the last block is filled up."""
+    if not size % len(x):
+        return x
+    mine = jax.lax.axis_index(axis) * len(x) + jnp.arange(len(x)) < size
+    return jnp.where(mine[:, None], x, jnp.zeros((), x.dtype))
+
+
+def halo_applied(halo: Halo, axis: Any, x: Any, rims: tuple[Rim, ...] = (), came: Any = None) -> Any:
+    """Rims come (or are among those that `came`), then each shift is a slice."""
+    x = _cleared(x, halo.size, axis)
+    begins, begin = dict[int, int](), 0
+    for one in rims:
+        begins[one.ahead], begin = begin - one.low, begin + one.high - one.low
+
+    def rows(rim: Rim) -> Any:
+        if not rim.ahead:
+            return x[rim.low : rim.high]
+        if rims:
+            return came[begins[rim.ahead] + rim.low : begins[rim.ahead] + rim.high]
+        return jax.lax.ppermute(x[rim.low : rim.high], axis, rim.pairs)
+
     T, stride, total, at = halo.targets, halo.stride, None, jax.lax.axis_index(axis)
     t = at * T + jnp.arange(T)
     for reach in halo.reaches:
-        wide = _around(halo, reach, axis, x)
+        wide = _around(halo, reach, x, rows)
         for one in reach.shifts:
             begin, length = one.by - reach.first, stride * (T - 1) + 1
             if halo.drift:
@@ -229,18 +265,14 @@ def halo_applied(halo: Halo, axis: Any, x: Any) -> Any:
     return total
 
 
-def _around(halo: Halo, reach: Reach, axis: Any, x: Any) -> Any:
+def _around(halo: Halo, reach: Surroundings, x: Any, given: Any) -> Any:
     """The rows that a device reads, from the first to the last; zeros where there are none, or nobody reads."""
     S, end = halo.sources, reach.last + halo.stride * (halo.targets - 1) + 1
     parts, at = [], reach.first
-    if halo.size % S:  # what fills up the last block is no row
-        mine = jax.lax.axis_index(axis) * S + jnp.arange(S) < halo.size
-        x = jnp.where(mine[:, None], x, jnp.zeros((), x.dtype))
     for rim in reach.rims:
-        rows = x[rim.low : rim.high]
         low, high = rim.ahead * S + rim.low, rim.ahead * S + rim.high
         cut = max(reach.first - low, 0), min(end, high) - low
-        rows = (jax.lax.ppermute(rows, axis, rim.pairs) if rim.ahead else rows)[cut[0] : cut[1]]
+        rows = given(rim)[cut[0] : cut[1]]
         low, high = low + cut[0], low + cut[1]
         if low > at:
             parts.append(jnp.zeros((low - at, x.shape[1]), x.dtype))
@@ -251,11 +283,9 @@ def _around(halo: Halo, reach: Reach, axis: Any, x: Any) -> Any:
     return parts[0] if len(parts) == 1 else jnp.concatenate(parts)
 
 
-def running_sums_applied(form: RunningSums, axis: Any, x: Any) -> Any:
+def running_sums_applied(form: BlockTotals, axis: Any, x: Any) -> Any:
     """A running sum of the block, behind the total of all blocks before it."""
-    S, at = form.sources, jax.lax.axis_index(axis)
-    if form.size % S:
-        x = jnp.where((at * S + jnp.arange(S) < form.size)[:, None], x, jnp.zeros((), x.dtype))
+    x = _cleared(x, form.size, axis)
     y = jax.lax.cumsum(x, axis=0, reverse=not form.lower)
     before = None
     for one in form.rounds:

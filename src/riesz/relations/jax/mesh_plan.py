@@ -20,10 +20,10 @@ from ..base import Relation
 from ..plans import shaped
 from .exchange_lists import OWNERS, ExchangeLists, Sums, exchange_lists
 from .fixed_trees import FixedTrees, fixed_trees
-from .halo_exchange import Halo, RunningSums, halo_applied, running_sums_applied, without_lists
+from .halo_exchange import BlockTotals, Halo, halo_applied, running_sums_applied, without_lists
 from .sorted_sums import sorted_sums
 
-Form = ExchangeLists | FixedTrees | Halo | RunningSums
+Form = ExchangeLists | FixedTrees | Halo | BlockTotals
 """How devices apply a relation: each has `devices`, the lengths of blocks of `sources` and `targets`, `rounds` and
 `arrays`."""
 
@@ -113,7 +113,7 @@ class MeshPlan:
         moved = rows_moved(form)
         if not moved:
             return f"{first}\n{blocks}\nno row travels"
-        lists = form.leaves if isinstance(form, FixedTrees) else form
+        lists = _lists_of(form)
         owned, sent = "", f"{moved:,} rows travel"
         if isinstance(lists, ExchangeLists):
             owners = "their target or their source" if lists.owner == "both" else f"their {lists.owner}"
@@ -136,7 +136,8 @@ class MeshPlan:
 def form_of(relation: Relation, devices: int, owner: str = "auto", deterministic: str = "fixed") -> Form:
     """How devices apply a relation, made once: without lists where that can be."""
     key = owner, devices, deterministic
-    known = relation.__dict__.setdefault("_exchanges", {})
+    held: Any = relation.__dict__
+    known = held.setdefault("_exchanges", {})
     if key not in known:
         known[key] = _form(relation, devices, owner, deterministic)
     return known[key]
@@ -152,15 +153,19 @@ def _form(relation: Relation, devices: int, owner: str, deterministic: str) -> F
 def rows_moved(form: Form) -> int:
     """Rows that travel between devices, places left free included."""
     if form.rounds is None:
-        return (form.leaves if isinstance(form, FixedTrees) else form).moved
+        return _lists_of(form).moved
     return sum([len(one.pairs) * one.room for one in form.rounds])
 
 
 def room_of(form: Form) -> int:
     """Rows that a device gets, places left free included."""
     if form.rounds is None:
-        return (form.leaves if isinstance(form, FixedTrees) else form).room
+        return _lists_of(form).room
     return sum([one.room for one in form.rounds])
+
+
+def _lists_of(form: Form) -> Any:
+    return form.leaves if isinstance(form, FixedTrees) else form
 
 
 def _shaped(v: Any, shape: tuple[int, ...]) -> Any:
@@ -203,7 +208,7 @@ def applied(form: Form, axis: Any, x: Any, arrays: Any) -> Any:
     """The targets of a device, from its block of sources; `arrays` have one row."""
     if isinstance(form, Halo):
         return halo_applied(form, axis, x)
-    if isinstance(form, RunningSums):
+    if isinstance(form, BlockTotals):
         return running_sums_applied(form, axis, x)
     if isinstance(form, FixedTrees):
         leaves, levels, ends = arrays
