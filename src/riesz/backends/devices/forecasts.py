@@ -212,4 +212,4 @@ def _multiplies(op: Any) -> bool:
     if type(op) is not Contraction or len(op.labels) < 2 or not _sums(op):
         return False
     every = [{*ls} for ls in op.labels]
-    return all([ls - set.union(*every[:i], *every[i + 1 :]) for i, ls in enumerate(every)])
+    return all([ls.difference(*every[:i], *every[i + 1 :]) for i, ls in enumerate(every)])
