@@ -141,6 +141,12 @@ def test_few_pairs_are_between_parts_made_by_metis():
     assert 3 * sent["metis"] < sent["contiguous"]
 
 
+def test_without_metis_the_error_says_what_to_install(monkeypatch):
+    monkeypatch.setitem(sys.modules, "pymetis", None)
+    with pytest.raises(RelationError, match="pip install pymetis, or take by='degree'"):
+        relations.diagonal(seg(6)).arranged(2, "metis")
+
+
 def test_arrangements_that_cannot_be_are_refused():
     graph, between = relations.diagonal(seg(6)), relations.full(seg(6), seg(2))
     for R, by, says in [

@@ -127,6 +127,21 @@ def along_axes():
     ends = (np.arange(n)[:, None] + np.array([-2, -1, 1, 2])).clip(0, n - 1)
     R = rz.relation(rz.seg(n), rz.seg(n), np.stack([ends.ravel(), np.repeat(np.arange(n), 4)], 1))
     checked(rz.grad(lambda v: np.sum(np.sin(rz.red(R)(v)) ** 2)), (rng.normal(size=(n, 3)),), many, 2 * 4 * 3 * 8)
+    total, A, B = rz.red(R), 0.3 * rng.normal(size=(3, 3)), 0.3 * rng.normal(size=(3, 3))
+
+    def two_rounds(A, B, v):
+        return np.sum(np.tanh(total(np.tanh(total(v) @ A)) @ B) ** 2)
+
+    rows = 2 * 2 * 3 * 8  # two on each side, each of three numbers
+    checked(rz.grad(two_rounds, argnums=(0, 1)), (A, B, rng.normal(size=(n, 3))), many, 3 * rows + 2 * 9 * 8)
+    camera, point = rng.integers(0, 5, 4 * n), np.repeat(np.arange(n), 4)
+
+    def projected(cameras, points, seen):
+        return np.sum((np.sum(cameras[camera] * points[point], 1) / (3.0 + points[point, 0] ** 2) - seen) ** 2)
+
+    given = rng.normal(size=(5, 3)), rng.normal(size=(n, 3)), rng.normal(size=4 * n)
+    seen = {rz.seg(n): "d", rz.seg(4 * n): "d"}
+    checked(rz.grad(projected, argnums=(0, 1)), given, seen, 5 * 3 * 8)
     with warnings.catch_warnings(record=True) as said:
         warnings.simplefilter("always")
         sort = rz.compile(np.sort, u, mesh=line, place=many)
