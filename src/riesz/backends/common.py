@@ -57,6 +57,7 @@ class Code:
     run: Run | None = None
     source: str = ""
     names: Sequence[str] = ()  # of the arrays
+    owners: Sequence[Sequence[int]] = ()  # which arrays belong to which argument
 
     @property
     def cost(self) -> Cost:

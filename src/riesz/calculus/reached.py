@@ -21,6 +21,7 @@ from ..ops.op import Cast, Combination, Contraction, Elementwise, Op, Reduction,
 from ..ops.opaque import Discrete, Put, Ruled, Select, Take
 from ..programs.axis.scalars import TRUTHS
 from ..programs.program import Constant, Program
+from ..relations import Relation
 from ..spaces.formal_vectors import Formal, dense
 from ..terms.primitives import larger, larger_number, smaller_number
 
@@ -133,7 +134,9 @@ def _places(op: Op, shapes: tuple[Shape, ...]) -> Any:
         return None
     known: dict[Any, Any] = cast(Any, op.__dict__).setdefault("_places", {})
     if shapes not in known:
-        if type(op) is Reduction:
+        if type(op) is Reduction and any([_counts_only(r) for r in op.relations]):
+            known[shapes] = None  # nobody knows better
+        elif type(op) is Reduction:
             flat, whole = Reduction(op.relations, 0), op.shape_of(shapes)
             hit = np.asarray(flat.run(*[np.ones(r.source.box or ()) for r in op.relations])) != 0
             shown = hit.reshape((*(1,) * op.axis, *hit.shape, *(1,) * (len(whole) - op.axis - hit.ndim)))
@@ -142,6 +145,11 @@ def _places(op: Op, shapes: tuple[Shape, ...]) -> Any:
             hit = np.asarray(op.run(*[np.ones(s) for s in shapes])) != 0
             known[shapes] = None if hit.all() else hit
     return known[shapes]
+
+
+def _counts_only(relation: Relation) -> bool:
+    """Whether nobody knows which pairs a relation has."""
+    return relation.counted or any([isinstance(part, Relation) and part.counted for part in relation.parts()])
 
 
 def union(domain: Domain[Any], parts: Reaches, shapes: Sequence[Shape], shape: Shape) -> Reach | None:

@@ -33,18 +33,22 @@ from .kinds import Diagonal, Empty, Full, Function, Gather, Pairs, Place, Point,
 from .spanned import Spanned
 
 if TYPE_CHECKING:
+    from .counts import Counted, Lattice, Near, Uniform, counted
     from .tables import Grouping, group_by, join, table
 
 
 __all__ = [
     "Beside",
     "Both",
+    "Counted",
     "Diagonal",
     "Empty",
     "Full",
     "Function",
     "Gather",
     "Grouping",
+    "Lattice",
+    "Near",
     "Pairs",
     "Place",
     "Point",
@@ -55,8 +59,10 @@ __all__ = [
     "Sum",
     "Through",
     "Triangular",
+    "Uniform",
     "Union",
     "blocks",
+    "counted",
     "diagonal",
     "edges",
     "empty",
@@ -87,12 +93,12 @@ __all__ = [
 if not TYPE_CHECKING:  # type checkers flag names that are not there
 
     def __getattr__(name: str) -> Any:
-        """Tables are loaded when they are asked for."""
+        """Tables, and relations that are only counted, are loaded when they are asked for."""
         if name not in __all__:
             raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-        from . import tables
+        from . import counts, tables
 
-        return getattr(tables, name)
+        return getattr(counts if hasattr(counts, name) else tables, name)
 
 
 def __dir__() -> list[str]:

@@ -41,6 +41,7 @@ class Relation(Node):
     source: Set
     target: Set
     sliced: ClassVar[bool] = False  # whether red copies one slice
+    counted: ClassVar[bool] = False  # whether only counts are known, no pairs
 
     def adopt(self) -> None:
         for s in (self.source, self.target):

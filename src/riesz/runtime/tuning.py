@@ -348,6 +348,8 @@ DEFERRED_MASK_STEPS = 32
 """steps: a mask of more steps than this is computed in any case: nothing is looked at again and again. Chosen."""
 FOLDED_NUMBERS = 1 << 12
 """numbers: constants of so many numbers are always computed beforehand. Chosen."""
+FOLDED_REPEATED = 1 << 26
+"""numbers: longer arrays that are one number, repeated, are not written out to compute with them beforehand. Chosen."""
 FUSED_NUMBERS = 1 << 12
 """numbers: smaller steps are not looked at: small programs run as they were written. Chosen."""
 ORDERED_READERS = 4

@@ -113,6 +113,8 @@ def relation_text(n: Notation, r: kinds.Relation) -> Text:
             return (n.turned((inside, ATOM)) if r.turned else inside), ATOM
         case kinds.Pairs():
             return _pairs(n, r, len(r.rows), X, Y)
+        case kinds.Relation(counted=True):
+            return _pairs(n, r, r.count, X, Y)
         case _:
             return n.name(type(r).__name__), ATOM
 

@@ -16,6 +16,7 @@ import numpy as np
 from ...ops.op import Op, Shape
 from ...programs.cost import FLOPS
 from ...relations.base import Relation
+from ...relations.counts import Counted
 from ...runtime import tuning
 
 Names = tuple[str, ...]
@@ -83,6 +84,11 @@ class Rims(Op):
         rows = sum([one.high - one.low for one in self.rims])
         return (*shapes[0][: self.axis], rows, *shapes[0][self.axis + 1 :])
 
+    @property
+    def messages(self) -> int:
+        """In how many messages rows come to a device."""
+        return len(self.rims)
+
     def numbers(self, shape: Shape, result: Shape) -> int:
         """How many numbers come to a device."""
         return math.prod(result)
@@ -135,9 +141,25 @@ class Exchange(Op):
     @cached_property
     def room(self) -> int:
         """The rows that a device gets, places left free included."""
+        if self.how != "exchange" or self.rims:
+            return 0
+        if isinstance(self.relation, Counted):
+            return self.relation.traffic(self.count).rows
         from ...relations.jax.mesh_plan import room_of
 
-        return room_of(self.form) if self.how == "exchange" and not self.rims else 0
+        return room_of(self.form)
+
+    @property
+    def listed(self) -> bool:
+        """Whether devices go through lists of pairs."""
+        return self.how != "exchange" or self.relation.counted or not without_lists(self.relation, self.count)
+
+    @property
+    def messages(self) -> int:
+        """In how many messages rows come to a device."""
+        if isinstance(self.relation, Counted):
+            return self.relation.traffic(self.count).messages
+        return self.count - 1 if self.form.rounds is None else len(self.form.rounds)
 
     def numbers(self, shape: Shape, result: Shape) -> int:
         """How many numbers come to a device."""

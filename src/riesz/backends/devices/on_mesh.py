@@ -16,9 +16,9 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jax.core import Tracer
-from jax.sharding import AxisType, NamedSharding, PartitionSpec
+from jax.sharding import AbstractMesh, AxisType, NamedSharding, PartitionSpec
 
-from ...errors import SolveError, VectorError
+from ...errors import SolveError, SpaceError, VectorError
 from ...programs.program import Program
 from ...relations.jax.halo_exchange import halo_applied, rims_given
 from ...relations.jax.mesh_plan import applied, summed
@@ -107,6 +107,9 @@ class OnMesh(InJax):
         place = NamedSharding(self.mesh, spec)
         if isinstance(x, Tracer):
             return jax.reshard(x, place) if AxisType.Explicit in self.mesh.axis_types else x
+        if isinstance(self.mesh, AbstractMesh):
+            how = "jax.make_mesh makes one of devices; without them jax.jit(g).trace(…).lower(…) and g.forecast(…) work"
+            raise SpaceError(f"the mesh is abstract, it has no devices to run on: {how}")
         return jax.device_put(x, place)
 
     def shardings(self, lead: int) -> list[Any]:
@@ -119,6 +122,8 @@ class OnMesh(InJax):
     def arrays(self) -> list[Any]:
         """The arrays the program holds, on their devices."""
         wide = bool(jax.config.jax_enable_x64)
+        if isinstance(self.mesh, AbstractMesh):  # no devices: the code is looked at, not run
+            return jax.tree.map(np.asarray, [*self._held, *self._constants])
         if wide not in self._arrays:
             every = zip([*self._held, *self._constants], self._fixed, strict=True)
             with jax.ensure_compile_time_eval():

@@ -23,8 +23,7 @@ from ...programs.passes.fusing import SparseProduct
 from ...programs.program import INPUT, Constant, Program, several
 from ...programs.rewriting import rewritten
 from ...programs.sub_programs import Call, Loop
-from ...relations.base import Relation
-from ...relations.kinds import Triangular
+from ...relations import Both, Diagonal, Relation, Triangular
 from ...runtime.stackless import Rule, solve
 from ...spaces.formal_vectors import Formal, FormalProduct, dense, weak
 from .communication import Communication, Exchange, Names, Rims, block, listed, shared_rims, without_lists
@@ -90,7 +89,7 @@ class Partition:
         wanted: Sequence[Spec] | None = None,
         sets: Mapping[Shape, Names] | None = None,
     ) -> None:
-        self.program = _sparse_products_apart(program)
+        self.program = _as_rows(_sparse_products_apart(program))
         self.sizes, self.itemsize, self._sets = sizes, itemsize, dict(sets or {})
         self.local, self.given = Program(), list(specs)
         self.extra: list[tuple[Any, Spec]] = []
@@ -620,3 +619,21 @@ def _sparse_products_apart(program: Program) -> Program:
         return small.step(Reduction((op.scatter,), 0), (small.step(contraction((axes, (0,)), axes), (rows, weights)),))
 
     return rewritten(program, apart)
+
+
+def _as_rows(program: Program) -> Program:
+    """Sums along R × = as sums of rows along R, so that lists are of rows."""
+
+    def rows(small: Program, slot: int, given: list[int]) -> int | None:
+        op = program.ops[slot]
+        if type(op) is not Reduction or not all([type(r) is Both for r in op.relations]):
+            return None
+        relations: Any = op.relations
+        pairs: list[Any] = [(r.first, r.second) for r in relations]
+        for kept in (1, 0):  # the axes behind, or before
+            if all([type(pair[kept]) is Diagonal and pair[kept].source is pair[kept].target for pair in pairs]):
+                before = 0 if kept else len(pairs[0][0].target.box or ())
+                return small.step(Reduction(tuple([pair[1 - kept] for pair in pairs]), op.axis + before), given)
+        return None
+
+    return rewritten(program, rows)

@@ -10,17 +10,18 @@ from jax.sharding import NamedSharding
 
 from ...errors import SpaceError
 from ...functions.function import TracedFunction
-from ...functions.points import argument_names
 from ...functions.traces.given import Given
 from ...functions.traces.records import Record
 from ...tracing.traced import Traced
 from ..entry import Compiled, CompiledMaps
 from ..jax.jax_maps import mapped_in
 from ..jax.jax_primitive import Citizen, allowed_in, citizen_of
+from .forecasts import Forecast, forecast
+from .machines import Machine, as_machine
 from .on_mesh import PlacedLeaves, spec_in_jax
 from .partition import Partition
 from .placement_reports import PlacedCost, PlacementPlan, compared, explained, placed_cost, warned
-from .placing import Placing, placed
+from .placing import Placing, Seen, names_in, placed
 
 
 class PlacedFunction(Compiled):
@@ -31,6 +32,7 @@ class PlacedFunction(Compiled):
         super().__init__(function, "jax")
         self.mesh, self._place = mesh, place
         self._trace: Record | None = None
+        self._owners: list[list[int]] = []
         self._of: Citizen | None = None
 
     def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
@@ -44,10 +46,11 @@ class PlacedFunction(Compiled):
     def _ready(self, given: Given) -> tuple[Record, Citizen]:
         found = citizen_of(self._citizens, self.function, given, self._placed)
         self._trace, self._of = found
+        self._owners = given.owners
         return found
 
     def _placed(self, given: Given) -> Placing:
-        return placed(self._place, given, _names(self.function, given), self.mesh)
+        return placed(self._place, given, names_in(self.function, given), self.mesh)
 
     def start(self, given: Given) -> None:
         """Say how arguments of a kind are placed, before they are there."""
@@ -81,10 +84,22 @@ class PlacedFunction(Compiled):
         axes = ", ".join([f"{n} along {name!r}" for name, n in part.sizes.items()])
         return f"{self.name} on {axes} devices\n{explained(part)}"
 
-    def plan(self, devices: int | None = None) -> PlacementPlan:
+    def plan(self, devices: int | None = None, machine: Machine | str | None = None) -> PlacementPlan:
+        known = None if machine is None else as_machine(machine)
+        count = devices or math.prod(dict(self.mesh.shape).values())
+        return compared(self.name, self._seen()[0], count, known)
+
+    def forecast(self, machine: Machine | str, mesh: Any = None, place: Any = None) -> Forecast:
+        """How long a run takes on devices of a machine, and how much memory: on the mesh it is compiled for, or on
+        another one."""
+        if mesh is None and place is None:
+            return forecast(self._partition, as_machine(machine))
+        return super().forecast(machine, self.mesh if mesh is None else mesh, self._place if place is None else place)
+
+    def _seen(self) -> tuple[Record, Seen]:
         if self._trace is None:
             raise SpaceError(f"nothing is known of the arguments: call {self.name}, or give examples to rz.compile")
-        return compared(self.name, self._trace, devices or math.prod(dict(self.mesh.shape).values()))
+        return self._trace, Seen(self._trace.avals, self._owners)
 
     def recipe(self) -> Any:
         raise SpaceError(f"{self.name} is compiled for devices of this process and is not pickled; pickle the function")
@@ -104,7 +119,7 @@ class PlacedMaps(CompiledMaps):
         given = self.function.given(args, kwargs)
         if any([type(x) is Traced for x in given.arrays]):
             return self.function(*args, **kwargs)
-        place = placed(self._place, given, _names(self.function, given), self.mesh)
+        place = placed(self._place, given, names_in(self.function, given), self.mesh)
         leaves = PlacedLeaves(self.name, place, [a.shape for a in given.avals])
         given.arrays = leaves.there(given.arrays)
         return mapped_in(self._citizens, self.function, given, leaves)
@@ -112,9 +127,4 @@ class PlacedMaps(CompiledMaps):
     def start(self, given: Given) -> None:
         """Nothing is written; the placement is looked at."""
         self.example = given
-        placed(self._place, given, _names(self.function, given), self.mesh)
-
-
-def _names(function: TracedFunction, given: Given) -> list[str]:
-    known = argument_names(function.function, len(given.owners))
-    return [known[i] if i < len(known) else f"x{i}" for i in range(len(given.owners))]
+        placed(self._place, given, names_in(self.function, given), self.mesh)

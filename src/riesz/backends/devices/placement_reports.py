@@ -14,11 +14,13 @@ from ...functions.traces.records import Record
 from ...programs.cost import cost
 from ...programs.passes.folding import folded
 from ...programs.passes.fusing import ready
-from ...programs.program import INPUT, Constant, several
+from ...programs.program import INPUT, Constant, Program, several
 from ...relations.index_sets import Set
 from ...runtime import tuning
+from .forecasts import Forecast, forecast, sized, timed
+from .machines import Machine
 from .partition import Moved, Partition, by_sets, spec_text
-from .placing import candidates
+from .placing import Placing, candidates, checked_mesh
 
 
 class PlacedCost(NamedTuple):
@@ -81,11 +83,13 @@ def _shape(shape: Any) -> str:
 
 
 class PlacementPlan(NamedTuple):
-    """Placements of one function on so many devices, the cheapest first: axes of the mesh, place, cost."""
+    """Placements of one function on so many devices, the cheapest first: axes of the mesh, place, cost, bytes of
+    arguments and results; and for each what is forecast, where a machine was given."""
 
     name: str
     devices: int
     rows: list[tuple[dict[str, int], dict[Set, str], PlacedCost, int]]
+    forecasts: tuple[Forecast, ...] = ()
 
     @property
     def axes(self) -> dict[str, int]:
@@ -103,19 +107,35 @@ class PlacementPlan(NamedTuple):
         for axes, place, one, held in self.rows:
             where = ", ".join([f"{X}: {n!r} ({axes[n]})" for X, n in place.items()]) or "everything everywhere"
             table.append((where, f"{one.flops:,}", f"{one.moved:,}", f"{held:,}"))
-        wide = [max([len(row[k]) for row in table]) for k in range(4)]
-        lines = ["  ".join([row[0].ljust(wide[0]), *[row[k].rjust(wide[k]) for k in (1, 2, 3)]]) for row in table]
+        if self.forecasts:
+            told = [(timed(f.seconds), sized(f.memory) + ("" if f.fits else ", too much")) for f in self.forecasts]
+            table = [(*row, *more) for row, more in zip(table, [("time", "memory"), *told], strict=True)]
+        wide = [max([len(row[k]) for row in table]) for k in range(len(table[0]))]
+        lines = ["  ".join([row[0].ljust(wide[0]), *map(str.rjust, row[1:], wide[1:])]) for row in table]
         return "\n".join([head, *lines])
 
     __repr__ = __str__
 
 
-def compared(name: str, record: Record, devices: int) -> PlacementPlan:
-    """Placements of a trace, the cheapest first; a byte that comes counts `tuning.BYTE_OPERATIONS` operations."""
-    program = folded(ready(apart(record.program)))
-    kinds = [a.dtype for a in record.outputs if a.dtype.kind == "f"]
-    size = max([k.itemsize for k in kinds], default=8)
+def partition(record: Record, place: Placing) -> Partition:
+    """A trace placed on a mesh, of which only the lengths of its axes need be known."""
+    return Partition(_program(record), place.specs, checked_mesh(place.mesh), _itemsize(record), sets=place.sets)
+
+
+def _program(record: Record) -> Program:
+    return folded(ready(apart(record.program)))
+
+
+def _itemsize(record: Record) -> int:
+    return max([a.dtype.itemsize for a in record.outputs if a.dtype.kind == "f"], default=8)
+
+
+def compared(name: str, record: Record, devices: int, machine: Machine | None = None) -> PlacementPlan:
+    """Placements of a trace, the cheapest first: what fits and takes least time on a machine; without one a byte that
+    comes counts `tuning.BYTE_OPERATIONS` operations."""
+    program, size = _program(record), _itemsize(record)
     rows: list[Any] = []
+    told: list[Forecast] = []
     for axes, place in candidates([a.shape for a in record.avals], devices):
         sets = {X.box or (): (n,) for X, n in place.items()}
         specs = [by_sets(program.shapes[s], sets) for s in program.inputs]
@@ -123,5 +143,10 @@ def compared(name: str, record: Record, devices: int) -> PlacementPlan:
         ends = zip([*program.inputs, *program.outputs], [*specs, *part.ends], strict=True)
         held = size * sum([math.prod(part.local_shape(program.shapes[s], spec)) for s, spec in ends])
         rows.append((axes, place, placed_cost(part), held))
-    rows.sort(key=lambda row: row[2].flops + tuning.BYTE_OPERATIONS * row[2].moved)
-    return PlacementPlan(name, devices, rows)
+        if machine is not None:
+            told.append(forecast(part, machine))
+    if machine is None:
+        rows.sort(key=lambda row: row[2].flops + tuning.BYTE_OPERATIONS * row[2].moved)
+        return PlacementPlan(name, devices, rows)
+    order = sorted(range(len(rows)), key=lambda k: (not told[k].fits, told[k].seconds))
+    return PlacementPlan(name, devices, [rows[k] for k in order], tuple([told[k] for k in order]))

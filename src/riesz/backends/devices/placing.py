@@ -4,16 +4,33 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from itertools import permutations
-from typing import Any, NamedTuple, cast
+from typing import Any, NamedTuple, Protocol, cast
 
 from ...errors import IndexSetError, SpaceError
-from ...functions.traces.given import Given
+from ...functions.function import TracedFunction
+from ...functions.points import argument_names
 from ...relations.index_sets import Set, seg
 from .communication import Names
 from .partition import Shape, Spec, by_sets, whole
 
 Candidate = tuple[dict[str, int], dict[Set, str]]
 """Axes of a mesh with how many devices lie along them, and a placement."""
+
+
+class Kinds(Protocol):
+    """What is known of arguments: shapes and types of their arrays, and which arrays belong to which argument."""
+
+    @property
+    def avals(self) -> Sequence[Any]: ...
+    @property
+    def owners(self) -> Sequence[Sequence[int]]: ...
+
+
+class Seen(NamedTuple):
+    """Arguments that are not there any more."""
+
+    avals: Sequence[Any]
+    owners: Sequence[Sequence[int]]
 
 
 class Placing(NamedTuple):
@@ -36,13 +53,20 @@ class Placing(NamedTuple):
 def checked_mesh(mesh: Any) -> dict[str, int]:
     """The axes of a mesh and how many devices lie along them."""
     try:
-        return {str(k): int(n) for k, n in dict(mesh.shape).items()}
+        sizes = cast("Mapping[Any, Any]", mesh if isinstance(mesh, Mapping) else mesh.shape)
+        return {str(k): int(n) for k, n in dict(sizes).items()}
     except (AttributeError, TypeError, ValueError):
         make = "jax.make_mesh((8,), ('data',))"
         raise SpaceError(f"mesh is a mesh of JAX devices, as {make} makes; got {mesh!r}") from None
 
 
-def placed(place: Any, given: Given, names: Sequence[str], mesh: Any) -> Placing:
+def names_in(function: TracedFunction, given: Kinds) -> list[str]:
+    """What the arguments of a function are called."""
+    known = argument_names(function.function, len(given.owners))
+    return [known[i] if i < len(known) else f"x{i}" for i in range(len(given.owners))]
+
+
+def placed(place: Any, given: Kinds, names: Sequence[str], mesh: Any) -> Placing:
     """The placement of arguments of a kind. `names`: of the arguments."""
     sizes = checked_mesh(mesh)
     if not isinstance(place, Mapping):

@@ -40,6 +40,8 @@ def _computed(program: Program, op: Any, args: list[int], shape: Any) -> Any:
         given = sum([math.prod(program.shapes[a]) for a in args])
         if math.prod(shape) > max(tuning.FOLDED_NUMBERS, given):
             return None
+        if given > tuning.FOLDED_REPEATED and all([type(weak(v)) is float for v in values]):
+            return None  # one number each, which would be written out
     try:
         with np.errstate(all="ignore"):
             found = op * values[0] if type(op) is float else op.run(*values)
