@@ -21,7 +21,7 @@ from jax.sharding import AxisType, NamedSharding, PartitionSpec
 from ...errors import SolveError, VectorError
 from ...programs.program import Program
 from ...relations.jax.mesh_plan import _exchanged as _travelled
-from ...relations.jax.mesh_plan import _pulled, _pushed, _summed
+from ...relations.jax.mesh_plan import _pulled, _pushed, _summed, constants
 from ...runtime import tuning
 from ..jax.jax_backend import InJax
 from ..jax.jax_maps import JaxLeaves
@@ -118,14 +118,14 @@ class OnMesh(InJax):
 
     def arrays(self) -> list[Any]:
         """The arrays the program holds, on their devices."""
-        wide = bool(jax.config.jax_enable_x64)
+        wide, held = bool(jax.config.jax_enable_x64), [*self._held, *self._constants]
         if wide not in self._arrays:
-            every = zip([*self._held, *self._constants], self._fixed, strict=True)
+            every = zip(held, self._fixed, strict=True)
             with jax.ensure_compile_time_eval():
                 self._arrays[wide] = [
                     jax.device_put(jax.tree.map(jnp.asarray, a), NamedSharding(self.mesh, s)) for a, s in every
                 ]
-        return self._arrays[wide]
+        return constants(self.mesh, self._arrays[wide], held)
 
 
 class PlacedLeaves(JaxLeaves):

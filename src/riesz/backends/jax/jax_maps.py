@@ -34,7 +34,7 @@ def mapped_in(
     """The linear map at arguments of which some may be JAX arrays; `leaves`: those on a mesh."""
     if given.key not in known:
         each = zip(given.arrays, given.avals, strict=True)
-        point = [np.ones(a.shape, a.dtype) if isinstance(x, jax.core.Tracer) else np.asarray(x) for x, a in each]
+        point = [np.asarray(x) if _read(x) else np.broadcast_to(np.ones((), a.dtype), a.shape) for x, a in each]
         args, kwargs = given.rebuilt([x if x.shape else x[()] for x in point])
         found = function.function(*args, **kwargs)
         if not isinstance(found, LinearMap):
@@ -46,6 +46,11 @@ def mapped_in(
     like, program, leaves = known[given.key]
     instance = Instance(program, tuple(given.arrays))
     return LinearMap(like.domain, like.codomain, None, like.dtype, lambda: instance, like.facts, leaves=leaves)
+
+
+def _read(x: Any) -> bool:
+    """Whether the numbers of an array are there, in this process."""
+    return not isinstance(x, jax.core.Tracer) and getattr(x, "is_fully_addressable", True)
 
 
 def _program(template: LinearMap, name: str, count: int) -> Program:

@@ -51,11 +51,15 @@ class MeshPlan:
         return _lists(self.relation, self.owner, self.devices)
 
     @cached_property
-    def arrays(self) -> Any:
-        """The lists on the devices that use them, made once."""
+    def _there(self) -> Any:
         cut = NamedSharding(self.mesh, PartitionSpec(self.axis))
         with jax.ensure_compile_time_eval():
             return jax.device_put((self.lists.send, *self.lists[-5:]), cut)
+
+    @property
+    def arrays(self) -> Any:
+        """The lists on the devices that use them, made once."""
+        return constants(self.mesh, self._there, (self.lists.send, *self.lists[-5:]))
 
     def __call__(self, v: Any) -> Any:
         """red_R v: the result is cut among the devices as the argument is."""
@@ -70,7 +74,7 @@ class MeshPlan:
         turned = MeshPlan(
             self.relation.converse, self.mesh, self.axis, "source" if self.owner == "target" else "target"
         )
-        turned.__dict__["lists"], turned.__dict__["arrays"] = self.lists, self.arrays
+        turned.__dict__["lists"], turned.__dict__["_there"] = self.lists, self._there
         turned.__dict__["adjoint"] = self
         return turned
 
@@ -95,6 +99,13 @@ class MeshPlan:
 
     def __repr__(self) -> str:
         return f"red_{{{self.relation!r}}} on {self.devices} devices: {self.lists.sent:,} rows travel"
+
+
+def constants(mesh: Any, there: Any, held: Any) -> Any:
+    """Arrays on the devices of a mesh; where JAX is tracing, and would not take arrays of several processes as
+    constants, those of NumPy that they were made of."""
+    several = getattr(mesh, "is_multi_process", False)
+    return held if several and isinstance(jax.lax.full((), 0), jax.core.Tracer) else there
 
 
 def _lists(relation: Relation, owner: str, devices: int) -> ExchangeLists:
