@@ -22,7 +22,7 @@ from ...errors import SolveError, VectorError
 from ...programs.program import Program
 from ...relations.jax.mesh_plan import _exchanged as _travelled
 from ...relations.jax.mesh_plan import _pulled, _pushed, _summed, constants
-from ...runtime import tuning
+from ...runtime import later, tuning
 from ..jax.jax_backend import InJax
 from ..jax.jax_maps import JaxLeaves
 from ..jax.jax_ops import LINES, JaxSteps, JaxValue
@@ -158,12 +158,26 @@ class PlacedLeaves(JaxLeaves):
         iterated = method in ("cg", "lsmr") or (method == "auto" and large)
         if not iterated or np.ndim(right) != 1:
             return super().inverted(L, right, method, options)
-        known = {"tolerance": 1e-10, "max_iterations": 10 * L.shape[1]}
+        known = {"tolerance": 1e-10, "max_iterations": 10 * L.shape[1], "checkpoint": None, "every": 100}
         if wrong := set(options) - set(known):
             raise SolveError(f"method={method!r} on a mesh has the options {', '.join(known)}; got {', '.join(wrong)}")
         square = L.shape[0] == L.shape[1] and method != "lsmr" and (method == "cg" or "definite" in L.facts)
         A, b = (L, jnp.asarray(right)) if square else (L.T @ L, L.T.matvec(right))
-        return conjugate_gradients(A.matvec, b, **{**known, **options})
+        chosen = {**known, **options}
+        path, every, file = chosen.pop("checkpoint"), chosen.pop("every"), None
+        if path is not None:
+            if isinstance(b, Tracer):
+                raise SolveError(
+                    "a checkpoint is a file, and inside jax.jit there are no numbers to write: solve outside"
+                )
+            b = (
+                b
+                if isinstance(b.sharding, NamedSharding)
+                else jax.device_put(b, NamedSharding(self.place.mesh, PartitionSpec()))
+            )
+            of = {"the method": "conjugate gradients", "the right-hand side": b, "the map": A.matvec(b)}
+            file = later.Checkpoint(path, of, every)
+        return mesh_gradients(A.matvec, b, file=file, **chosen)
 
     def found(self, citizen: Citizen, xs: Sequence[Any], dtype: Any) -> list[Any]:
         placed = citizen.on(self.place._replace(specs=tuple([self.spec(x) for x in xs])))
@@ -171,24 +185,39 @@ class PlacedLeaves(JaxLeaves):
         return placed.at(self.there(xs))
 
 
-def conjugate_gradients(apply: Any, b: Any, tolerance: float, max_iterations: int) -> Any:
+def mesh_gradients(apply: Any, b: Any, tolerance: float, max_iterations: int, file: Any = None) -> Any:
     """The x with A x = b for a positive definite A, to a residual of `tolerance`·‖b‖; where it is not reached an error,
-    inside `jax.jit` nan."""
+    inside `jax.jit` nan. `file`: a checkpoint."""
     least = tolerance**2 * jnp.sum(b * b)
 
     def goes_on(state: Any) -> Any:
-        _, _, _, rr, k = state
-        return (rr > least) & (k < max_iterations)
+        *_, rr, k, until = state
+        return (rr > least) & (k < until)
 
     def step(state: Any) -> Any:
-        x, r, p, rr, k = state
+        x, r, p, rr, k, until = state
         Ap = apply(p)
         a = rr / jnp.sum(p * Ap)
         x, r = x + a * p, r - a * Ap
         new = jnp.sum(r * r)
-        return x, r, r + (new / rr) * p, new, k + 1
+        return x, r, r + (new / rr) * p, new, k + 1, until
 
-    x, _, _, rr, k = jax.lax.while_loop(goes_on, step, (jnp.zeros_like(b), b, b, jnp.sum(b * b), 0))
+    def rounds(state: Any, until: int) -> Any:
+        return jax.lax.while_loop(goes_on, step, (*state, until))[:-1]
+
+    state = jnp.zeros_like(b), b, b, jnp.sum(b * b), 0
+    if file is None:
+        state = rounds(state, max_iterations)
+    else:
+        whole = NamedSharding(b.sharding.mesh, PartitionSpec())
+        places = (b.sharding,) * 3 + (whole,) * 2
+        state = jax.device_put(state, places)
+        done, state = file.found(state) or (0, state)
+        while state[3] > least and done < max_iterations:
+            done = min(done - done % file.every + file.every, max_iterations)
+            state = jax.device_put(rounds(state, done), places)
+            file.keep(int(state[4]), state)
+    x, _, _, rr, k = state
     if isinstance(rr, Tracer):
         return jnp.where(rr <= least, x, jnp.nan)
     if not rr <= least:
