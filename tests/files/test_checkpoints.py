@@ -133,7 +133,7 @@ def test_files_of_other_work_are_refused(tmp_path):
     with pytest.raises(FileError, match="is no checkpoint: give another path"):
         SPD.solve(B[:24], method="cg", checkpoint=tmp_path / "else.rz")
     (tmp_path / "broken.rz").write_bytes(solve.read_bytes()[:-300])
-    with pytest.raises(FileError, match="no file of riesz|broken"):
+    with pytest.raises(FileError, match=r"no file of riesz|broken"):
         SPD.solve(B[:24], method="cg", checkpoint=tmp_path / "broken.rz")
 
 

@@ -40,7 +40,7 @@ def _free_port(slurm: bool) -> int:
 
 
 def run(script: Path, args: list[str], count: int, devices: int, folder: Path, slurm: bool = False) -> list[Ended]:
-    """Run a script in so many processes with so many devices each; at most five minutes, since others work here too."""
+    """Run a script in so many processes with so many devices each; an hour at most, where others work on the machine."""
     port = _free_port(slurm)
     known = {k: v for k, v in os.environ.items() if not k.startswith(("SLURM_", "JAX_COORD", "JAX_NUM", "JAX_PROC"))}
     known |= {"XLA_FLAGS": f"--xla_force_host_platform_device_count={devices}", "JAX_PLATFORMS": "cpu"}
@@ -58,7 +58,7 @@ def run(script: Path, args: list[str], count: int, devices: int, folder: Path, s
             processes.append(
                 subprocess.Popen(command, stdout=files[-1], stderr=subprocess.STDOUT, env={**known, **own})
             )
-        end = time.monotonic() + 300
+        end = time.monotonic() + 3600
         while time.monotonic() < end and any([p.poll() is None for p in processes]):
             time.sleep(0.2)
         codes = [p.poll() for p in processes]

@@ -128,9 +128,8 @@ def _columns(files: list[Path], columns: Any) -> tuple[str, tuple[int, ...], Any
     try:
         from pyarrow import parquet
     except ImportError:
-        raise VectorError(
-            "Parquet files are read by Arrow, which is not installed: pip install 'riesz[tables]'"
-        ) from None
+        how = "pip install 'riesz[tables]'"
+        raise VectorError(f"Parquet files are read by Arrow, which is not installed: {how}") from None
     one = isinstance(columns, str)
     names, what = [columns] if one else list(columns), str(files[0])
     opened = [parquet.ParquetFile(file) for file in files]

@@ -167,14 +167,9 @@ class PlacedLeaves(JaxLeaves):
         path, every, file = chosen.pop("checkpoint"), chosen.pop("every"), None
         if path is not None:
             if isinstance(b, Tracer):
-                raise SolveError(
-                    "a checkpoint is a file, and inside jax.jit there are no numbers to write: solve outside"
-                )
-            b = (
-                b
-                if isinstance(b.sharding, NamedSharding)
-                else jax.device_put(b, NamedSharding(self.place.mesh, PartitionSpec()))
-            )
+                raise SolveError("a checkpoint is a file; inside jax.jit there are no numbers to write: solve outside")
+            whole = NamedSharding(self.place.mesh, PartitionSpec())
+            b = b if isinstance(b.sharding, NamedSharding) else jax.device_put(b, whole)
             of = {"the method": "conjugate gradients", "the right-hand side": b, "the map": A.matvec(b)}
             file = later.Checkpoint(path, of, every)
         return mesh_gradients(A.matvec, b, file=file, **chosen)

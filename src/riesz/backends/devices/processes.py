@@ -26,7 +26,7 @@ def distributed(
     rank: int | None = None,
     *,
     wait: float = 300.0,
-    silence: float = 60.0,
+    silence: float = 100.0,
 ) -> Processes:
     """Make this process one of several that compute together; before JAX is used. All of them run the same script.
 

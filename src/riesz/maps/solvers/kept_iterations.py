@@ -76,16 +76,9 @@ def least_squares(apply: Apply, turned: Apply, b: Any, state: State | None) -> I
         tau = (zetaold - s["thetatilde"] * s["tau"]) / rhotilde
         taud = (zeta - thetatilde * tau) / rhod if rhod else 0.0
         size = math.sqrt((betad - taud) ** 2 + betadd**2)
-        squares = s["squares"] + beta**2
+        norm2 = s["squares"] + beta**2
         s = {"k": s["k"] + 1, "u": u, "v": v, "h": h, "hbar": hbar, "x": x, "alpha": alpha, "alphabar": alphabar}
-        s |= {
-            "zetabar": zetabar,
-            "rho": rho,
-            "rhobar": rhobar,
-            "cbar": cbar,
-            "sbar": sbar,
-            "squares": squares + alpha**2,
-        }
+        s |= {"zetabar": zetabar, "rho": rho, "rhobar": rhobar, "cbar": cbar, "sbar": sbar}
         s |= {"betadd": betadd, "betad": betad, "rhodold": rhod, "tau": tau, "thetatilde": thetatilde, "zeta": zeta}
-        s |= {"size": size, "slope": abs(zetabar), "norm": math.sqrt(squares)}
+        s |= {"size": size, "slope": abs(zetabar), "norm": math.sqrt(norm2), "squares": norm2 + alpha**2}
         yield s
