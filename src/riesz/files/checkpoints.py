@@ -97,13 +97,20 @@ class Checkpoint:
         """Write the state after a round, if it is one of those that are kept."""
         if number % self.every:
             return
+        leaves = flatten(state)[0]
+        if not self.shared and not all([getattr(x, "is_fully_addressable", True) for x in leaves]):
+            raise FileError(f"{self.path} is to hold arrays of several processes: put the first state on the mesh too")
         kept = {"kind": "checkpoint", "marks": self.marks, "number": number}
         new = self.path.with_name(f"{self.path.name}.new")
-        save(new, {**kept, "state": [_parts(x) for x in flatten(state)[0]]})
+        save(new, {**kept, "state": [_parts(x) for x in leaves]})
         with open(new, "rb") as file:
             os.fsync(file.fileno())
-        if self.shared and self.path.exists():
-            os.replace(self.path, self.before)
+        if self.shared:
+            from jax.experimental.multihost_utils import sync_global_devices
+
+            sync_global_devices("checkpoint")  # nobody is two rounds ahead
+            if self.path.exists():
+                os.replace(self.path, self.before)
         os.replace(new, self.path)
 
 
@@ -186,4 +193,6 @@ def _restored(kept: Any, mesh: Any, path: Path) -> Any:
 
     parts = dict(zip(map(tuple, kept["at"]), kept["parts"], strict=True))
     place = NamedSharding(mesh, PartitionSpec(*kept["spec"]))
+    if any([_begin(index) not in parts for index in place.addressable_devices_indices_map(kept["shape"]).values()]):
+        raise FileError(f"{path} holds the parts of other devices than those of this process; delete it to begin anew")
     return make_array_from_callback(kept["shape"], place, lambda index: np.array(parts[_begin(index)]))
