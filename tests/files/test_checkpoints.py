@@ -7,6 +7,7 @@ import pytest
 
 import riesz as rz
 from riesz.errors import FileError, SolveError, VectorError
+from riesz.files.checkpoints import Checkpoint
 
 RNG = np.random.default_rng(7)
 M = RNG.normal(size=(40, 24))
@@ -160,7 +161,7 @@ def test_loops_of_ones_own(tmp_path):
             raise Stopped
         w, m, rate = state["w"], state["m"], state["rate"]
         m = 0.9 * m + 0.1 * slope(w)
-        return {"w": w - rate * m, "m": m, "rate": rate * 0.99}
+        return {"rate": rate * 0.99, "m": m, "w": w - rate * m}  # in another order
 
     first = {"w": RNG.normal(size=24), "m": np.zeros(24), "rate": 0.01}
     calls, stop = [], None
@@ -177,6 +178,9 @@ def test_loops_of_ones_own(tmp_path):
     assert rz.resumed_loop(20, step, first, checkpoint=path)["rate"] == whole["rate"] and calls[-1] == 19
     with pytest.raises(FileError, match="at round 20 already; 7 are asked for"):
         rz.resumed_loop(7, step, first, checkpoint=path)
+    with pytest.raises(FileError, match=r"holds the parts state\['rate'\], .*; the state of this work has state\[0\]"):
+        file = Checkpoint(path, {"the state at first": first}, 1)
+        file.found((1.0, 2.0))
     with pytest.raises(FileError, match="differs in the state at first"):
         rz.resumed_loop(20, step, {**first, "rate": 0.02}, checkpoint=path)
 

@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import FileError, VectorError
+from ..spaces.layout import container
 from ..tracing.argument_trees import flatten, unflatten
 from .loading import load
 from .saving import save
@@ -55,12 +56,12 @@ class Checkpoint:
         if not there:
             return None
         number = max(there)
-        tree, of = flatten(like)[1], flatten(like)[0]
-        state = there[number]["state"]
-        if len(state) != len(of):
-            raise FileError(f"{self.path} holds {len(state)} arrays and numbers; this work has {len(of)}")
-        mesh = next((x.sharding.mesh for x in of if _placed(x)), None)
-        return number, unflatten(tree, [_restored(x, mesh, self.path) for x in state])
+        of, state = _named(like), there[number]["state"]
+        if of.keys() != state.keys():
+            what = f"the parts {', '.join(state)}; the state of this work has {', '.join(of)}"
+            raise FileError(f"{self.path} holds {what}")
+        mesh = next((x.sharding.mesh for x in of.values() if _placed(x)), None)
+        return number, unflatten(flatten(like)[1], [_restored(state[name], mesh, self.path) for name in of])
 
     def _number(self, kept: Any, file: Path) -> int:
         """The round of a file, if it is of this work."""
@@ -97,12 +98,12 @@ class Checkpoint:
         """Write the state after a round, if it is one of those that are kept."""
         if number % self.every:
             return
-        leaves = flatten(state)[0]
-        if not self.shared and not all([getattr(x, "is_fully_addressable", True) for x in leaves]):
+        leaves = _named(state)
+        if not self.shared and not all([getattr(x, "is_fully_addressable", True) for x in leaves.values()]):
             raise FileError(f"{self.path} is to hold arrays of several processes: put the first state on the mesh too")
         kept = {"kind": "checkpoint", "marks": self.marks, "number": number}
         new = self.path.with_name(f"{self.path.name}.new")
-        save(new, {**kept, "state": [_parts(x) for x in leaves]})
+        save(new, {**kept, "state": {name: _parts(x) for name, x in leaves.items()}})
         with open(new, "rb") as file:
             os.fsync(file.fileno())
         if self.shared:
@@ -137,6 +138,21 @@ def resumed_loop(rounds: int, step: Callable[[int, Any], Any], state: Any, *, ch
         state = step(k, state)
         file.keep(k + 1, state)
     return state
+
+
+def _named(state: Any) -> dict[str, Any]:
+    """The numbers and arrays of a tree in its order, by where they are: dicts may have any order."""
+    found, waiting = dict[str, Any](), [("state", state)]
+    while waiting:
+        name, value = waiting.pop()
+        parts = None if value is None else container(value)
+        if parts is not None:
+            form, inside = parts
+            keys = range(len(inside)) if form is None or form.names is None else form.names
+            waiting += reversed([(f"{name}[{key!r}]", part) for key, part in zip(keys, inside, strict=True)])
+        elif value is not None:
+            found[name] = value
+    return found
 
 
 def _process() -> tuple[int, int]:
