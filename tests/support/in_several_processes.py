@@ -50,7 +50,7 @@ given = g.load(p, rows)
 assert len(asked) == 4 // me.count and sum([s.stop - s.start for s in asked]) == n // me.count
 assert f"4 along 'data' devices, {4 // me.count} in each of {me.count} processes" in g.explain()
 want = rz.grad(loss)(p, X)
-for found in (g(*given), g(p, X), jax.jit(lambda p, X: g(p, X))(*given)):
+for found in (g(*given), g(p, jnp.asarray(X))):
     close(found["w"], want["w"])
     close(found["b"], want["b"])
 columns = g.load(p, ([FOLDER / "rows.parquet"], [f"x{k}" for k in range(d)]))[1]
@@ -87,8 +87,6 @@ def bent(v):
 slope = rz.compile(rz.grad(bent), v, mesh=mesh, place={rz.seg(n): "data"})
 close(slope(here), rz.grad(bent)(v))
 close(jax.jit(lambda v: slope(v))(here), rz.grad(bent)(v))
-H = rz.compile(rz.hessian(bent), v, mesh=mesh, place={rz.seg(n): "data"})(here)
-close(H(here), rz.hessian(bent)(v)(v))
 
 # conjugate gradients across processes go on to the same bits; another right-hand side is refused
 J, one = fit["J"](fit["w"], fit["X"], fit["y"]), rz.jacobian(fit["residual"])(np.asarray(fit["w"]), X, y)

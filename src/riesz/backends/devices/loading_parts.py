@@ -15,6 +15,7 @@ from ...functions.traces.given import Given
 from ...functions.traces.records import Aval
 from ...spaces.layout import container
 from ...tracing.argument_trees import flatten
+from .on_mesh import put
 
 Part = Callable[[tuple[slice, ...]], Any]
 """A part of an array, by a slice of each axis."""
@@ -76,7 +77,7 @@ def _placed(source: Any, aval: Aval, place: Any, name: str) -> Any:
     if kind is not None:
         _fits(what, kind, aval, name)
     if isinstance(source, jax.Array):
-        return jax.device_put(source.astype(aval.dtype), place)
+        return put(source.astype(aval.dtype), place)
     known: dict[Any, Any] = {}
 
     def read(index: Any) -> Any:

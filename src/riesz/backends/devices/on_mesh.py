@@ -43,6 +43,12 @@ def spec_from_jax(spec: Any, rank: int) -> Spec:
     return (*given, *[()] * (rank - len(given)))
 
 
+def put(x: Any, place: NamedSharding) -> Any:
+    """An array where it belongs; arrays of one process go to devices of several by way of NumPy."""
+    here = isinstance(x, jax.Array) and x.is_fully_addressable and not place.is_fully_addressable
+    return jax.device_put(np.asarray(x) if here else x, place)
+
+
 def place_of(shardings: Sequence[Any], xs: Sequence[Any]) -> Placing:
     """Where arrays on explicit axes of a mesh are, by their types."""
     found = [s if s is not None and AxisType.Explicit in s.mesh.axis_types else None for s in shardings]
@@ -107,7 +113,7 @@ class OnMesh(InJax):
         place = NamedSharding(self.mesh, spec)
         if isinstance(x, Tracer):
             return jax.reshard(x, place) if AxisType.Explicit in self.mesh.axis_types else x
-        return jax.device_put(x, place)
+        return put(x, place)
 
     def shardings(self, lead: int) -> list[Any]:
         """Where results are, under leading axes; None where axes of the mesh are automatic."""
@@ -149,7 +155,7 @@ class PlacedLeaves(JaxLeaves):
         """Arrays where they belong."""
         mesh = self.place.mesh
         place = [NamedSharding(mesh, spec_in_jax(self.spec(x))) for x in xs]
-        return [x if isinstance(x, Tracer) else jax.device_put(x, p) for x, p in zip(xs, place, strict=True)]
+        return [x if isinstance(x, Tracer) else put(x, p) for x, p in zip(xs, place, strict=True)]
 
     def inverted(self, L: Any, right: Any, method: str, options: dict[str, Any]) -> Any:
         """L⁻¹ of flat coordinates, by conjugate gradients where these are asked for ("lsmr": on LᵀL x = Lᵀb) or no
@@ -169,7 +175,7 @@ class PlacedLeaves(JaxLeaves):
             if isinstance(b, Tracer):
                 raise SolveError("a checkpoint is a file; inside jax.jit there are no numbers to write: solve outside")
             whole = NamedSharding(self.place.mesh, PartitionSpec())
-            b = b if isinstance(b.sharding, NamedSharding) else jax.device_put(b, whole)
+            b = b if isinstance(b.sharding, NamedSharding) else put(b, whole)
             of = {"the method": "conjugate gradients", "the right-hand side": b, "the map": A.matvec(b)}
             file = later.Checkpoint(path, of, every)
         return mesh_gradients(A.matvec, b, file=file, **chosen)
