@@ -64,6 +64,13 @@ def test_a_process_that_fails_ends_the_others(tmp_path, how):
         assert re.search(r"another task died(.|\n)*stopped sending heartbeats\):\s*1", first.said), first.said
 
 
+def test_a_process_that_the_others_do_not_join_ends(tmp_path):
+    script = tmp_path / "alone.py"
+    script.write_text("import os, riesz as rz\nrz.distributed(os.environ['JAX_COORDINATOR_ADDRESS'], 2, 0, wait=3.0)\n")
+    (found,) = several_processes.run(script, [], 1, 1, tmp_path)
+    assert found.code == 1 and "ends: the others were not there after 3 seconds" in found.said, found
+
+
 def test_what_cannot_be_is_refused():
     with pytest.raises(SpaceError, match="address, count and rank belong together"):
         rz.distributed("127.0.0.1:1234", 2)

@@ -5,10 +5,11 @@ from __future__ import annotations
 
 import os
 import sys
+import threading
 import traceback
 from typing import Any, NamedTuple
 
-from ...errors import RieszError, SpaceError
+from ...errors import SpaceError
 
 VARIABLES = ("JAX_COORDINATOR_ADDRESS", "JAX_NUM_PROCESSES", "JAX_PROCESS_ID")
 
@@ -55,7 +56,11 @@ def distributed(
     if given and (int(count or 0) < 1 or not 0 <= int(rank or 0) < int(count or 0)):
         raise SpaceError(f"rank is one of 0 to count − 1; got rank={rank}, count={count}")
     jax.config.update("jax_cpu_collectives_implementation", "gloo")
-    limits: Any = {"initialization_timeout": max(1, int(wait)), "heartbeat_timeout_seconds": max(1, int(silence))}
+    limits: Any = {"initialization_timeout": int(wait) + 60, "heartbeat_timeout_seconds": max(1, int(silence))}
+    whose = f"process {rank} of {count} at {address}" if given else "this process"
+    late = threading.Timer(wait, _ended, [f"{whose} ends: the others were not there after {wait:g} seconds."])
+    late.daemon = True
+    late.start()  # JAX would say that another process died
     try:
         jax.distributed.initialize(address, count, rank, **limits)
     except ValueError as problem:
@@ -65,8 +70,9 @@ def distributed(
     except RuntimeError as problem:
         if "must be called before" in str(problem):
             raise SpaceError(f"rz.distributed() comes before anything that uses JAX: {problem}") from None
-        there = f"process {rank} of {count} at {address}" if given else "this process"
-        raise RieszError(f"{there}: the others were not there after {wait:g} seconds. {problem}") from None
+        raise
+    finally:
+        late.cancel()
     found = Processes(jax.process_index(), jax.process_count())
     _end_together(found, silence)
     return found
@@ -82,9 +88,14 @@ def _end_together(mine: Processes, silence: float) -> None:
         lost = ("Gloo", "closed by peer", "Connection", "NCCL", "heartbeat", "UNAVAILABLE")
         other = "; another process ended first, its output says why" if any([t in str(problem) for t in lost]) else ""
         others = f"The others end too, within {silence:g} seconds" if mine.count > 1 else "It was alone"
-        print(f"riesz: process {mine.rank} of {mine.count} ends: {what}{other}. {others}.", file=sys.stderr)
-        sys.stdout.flush()
-        sys.stderr.flush()
-        os._exit(1)
+        _ended(f"process {mine.rank} of {mine.count} ends: {what}{other}. {others}.")
 
     sys.excepthook = ended
+
+
+def _ended(why: str) -> None:
+    """The end of this process, with a sentence."""
+    print(f"riesz: {why}", file=sys.stderr)
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(1)
