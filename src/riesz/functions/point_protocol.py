@@ -152,13 +152,14 @@ class AnyPoint(Protocol):
         of.
 
         What writes the program is asked at once the first time, so that what has no derivative says so; at later points
-        when the map is first applied. `what` says which family it is."""
+        when the map is first applied, and where an array stands for a shape only (one number, everywhere). `what` says
+        which family it is."""
         if self.home is not None:
             now = instance()  # at the point as it is now
             return LinearMap(self.domain, codomain, None, dtype, lambda: now, facts, leaves=IN_TRACES)
         if not isinstance(written, Program):
             tried, key = self.derived.setdefault("tried", set()), (what, tuple(self.moving))
-            if key not in tried:
+            if key not in tried and not any([isinstance(x, np.ndarray) and _shape_only(x) for x in self.leaves]):
                 written = written()
                 tried.add(key)
         found = LinearMap(self.domain, codomain, written, dtype, instance, facts)
@@ -208,3 +209,7 @@ def in_turn(moving: Sequence[int], count: int) -> tuple[int, ...]:
     for at, k in zip(sorted(moving), moving, strict=True):
         order[at] = k
     return tuple(order)
+
+
+def _shape_only(x: Any) -> bool:
+    return x.size > 1 and not any(x.strides)

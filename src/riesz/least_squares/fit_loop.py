@@ -22,7 +22,6 @@ from ..manifolds.prefix_trees import spread
 from ..maps.linear_map import LinearMap
 from ..ops.number_domains import NUMBERS
 from ..programs.program import Program, outputs
-from ..runtime import later
 from ..spaces.layout import ROOT
 from ..tracing.argument_trees import flatten, unflatten
 from .fit_result import Iteration, LeastSquaresResult
@@ -302,10 +301,12 @@ class Fit:
 
     def _from_checkpoint(self) -> Any:
         """The file; the fit is where that says."""
+        from ..files.checkpoints import Checkpoint
+
         u, policy, settings = self.unknowns, self.policy, self.settings
         of = {"the method": f"{policy.title} {settings.method}", "the first point": self.at.x, "damping": policy.value}
         of |= {"the residual there": self.at.flat, "its gradient": self.problem.gradient, "what is fixed": u.free}
-        file = later.Checkpoint(settings.checkpoint, {**of, "bounds": (u.lower, u.upper)}, settings.every)
+        file = Checkpoint(settings.checkpoint, {**of, "bounds": (u.lower, u.upper)}, settings.every)
         found = file.found({**self._state(), "scale": 0.0})
         if found is not None:
             state = found[1]

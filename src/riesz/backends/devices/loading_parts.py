@@ -14,7 +14,6 @@ from ...errors import SpaceError, VectorError
 from ...functions.traces.given import Given
 from ...functions.traces.records import Aval
 from ...spaces.layout import container
-from ...tracing.argument_trees import flatten
 from .on_mesh import put
 
 Part = Callable[[tuple[slice, ...]], Any]
@@ -53,8 +52,10 @@ def _pairs(like: Any, source: Any, name: str) -> list[tuple[_Slot, Any]]:
             found.append((here, there))
             continue
         mine = None if here is None else container(here)
-        if mine is None:
-            continue  # a number or a word that the function was compiled for
+        if mine is None:  # a number or a word that the function was compiled for
+            if type(here) is not type(there) or here != there:
+                raise SpaceError(f"the function was compiled for {here!r} in argument {name}; got {there!r}")
+            continue
         if isinstance(here, dict) and isinstance(there, dict) and here.keys() == there.keys():
             waiting += [(here[key], there[key]) for key in here]
             continue
@@ -101,15 +102,18 @@ def _fits(what: str, kind: Any, aval: Aval, name: str) -> None:
 
 def _opened(source: Any, name: str) -> tuple[str, tuple[int, ...] | None, Any, Part]:
     """What a source is called, its shape and type where they are known, and its parts."""
-    path, columns = source if type(source) is tuple and len(source) == 2 else (source, None)
-    several = isinstance(path, list) and bool(path) and all([isinstance(p, (str, Path)) for p in path])
-    if several or isinstance(path, (str, Path)):
-        files = [Path(p) for p in (path if several else [path])]
+    path: Any = source
+    columns: Any = None
+    if type(source) is tuple and len(source) == 2:
+        path, columns = source
+    paths: list[Any] = path if isinstance(path, list) else [path]
+    if paths and all([isinstance(p, (str, Path)) for p in paths]):
+        files = [Path(p) for p in paths]
         files = [f for p in files for f in (sorted(p.glob("*.parquet")) if p.is_dir() else [p])]
         if columns is not None and files and all([f.suffix in PARQUET for f in files]):
             return _columns(files, columns)
         if len(files) == 1 and files[0].suffix == ".npy" and columns is None:
-            array = np.load(files[0], mmap_mode="r")
+            array: Any = np.load(files[0], mmap_mode="r")
             return str(path), array.shape, array.dtype, array.__getitem__
         how = "a .npy file, or Parquet files with the columns to read, ('rows.parquet', ['a', 'b'])"
         raise VectorError(f"a file for argument {name} is {how}; got {source!r}")
@@ -117,9 +121,9 @@ def _opened(source: Any, name: str) -> tuple[str, tuple[int, ...] | None, Any, P
         return f"the {type(source).__name__}", tuple(source.shape), np.dtype(source.dtype), source.__getitem__
     if callable(source):
         return f"the function {getattr(source, '__name__', '')}".strip(), None, None, source
-    if flatten(source)[0] == [source] and np.asarray(source).dtype.kind in "fiub":
-        array = np.asarray(source)
-        return "the number", array.shape, array.dtype, array.__getitem__
+    if isinstance(source, (float, int)):
+        number: Any = np.asarray(source)
+        return "the number", (), number.dtype, number.__getitem__
     how = "an array, a file, or a function that gets a slice of each axis and gives that part"
     raise VectorError(f"a source for argument {name} is {how}; got {source!r}")
 

@@ -134,14 +134,17 @@ class PlacedMaps(CompiledMaps):
     @property
     def shardings(self) -> list[Any]:
         """Where each array of the arguments goes, for `jax.device_put`."""
+        return [NamedSharding(self.mesh, spec_in_jax(spec)) for spec in self._placed(self._like).specs]
+
+    @property
+    def _like(self) -> Given:
         if self.example is None:
             raise SpaceError(f"nothing is placed yet: give examples to rz.compile of {self.name}")
-        return [NamedSharding(self.mesh, spec_in_jax(spec)) for spec in self._placed(self.example).specs]
+        return self.example
 
     def load(self, *sources: Any) -> tuple[Any, ...]:
         """The arguments, on the devices, each process its parts; see `PlacedFunction.load`."""
-        places = self.shardings
-        return loaded(self.example, sources, places, _names(self.function, self.example))
+        return loaded(self._like, sources, self.shardings, _names(self.function, self._like))
 
 
 def _processes(mesh: Any) -> str:

@@ -33,8 +33,7 @@ def mapped_in(
 ) -> LinearMap:
     """The linear map at arguments of which some may be JAX arrays; `leaves`: those on a mesh."""
     if given.key not in known:
-        each = zip(given.arrays, given.avals, strict=True)
-        point = [np.asarray(x) if _read(x) else np.broadcast_to(np.ones((), a.dtype), a.shape) for x, a in each]
+        point = [_stand_in(x, a) for x, a in zip(given.arrays, given.avals, strict=True)]
         args, kwargs = given.rebuilt([x if x.shape else x[()] for x in point])
         found = function.function(*args, **kwargs)
         if not isinstance(found, LinearMap):
@@ -48,9 +47,13 @@ def mapped_in(
     return LinearMap(like.domain, like.codomain, None, like.dtype, lambda: instance, like.facts, leaves=leaves)
 
 
-def _read(x: Any) -> bool:
-    """Whether the numbers of an array are there, in this process."""
-    return not isinstance(x, jax.core.Tracer) and getattr(x, "is_fully_addressable", True)
+def _stand_in(x: Any, aval: Any) -> Any:
+    """An array where a template is made: its numbers, or ones where there are none, in this process."""
+    if isinstance(x, jax.core.Tracer):
+        return np.ones(aval.shape, aval.dtype)
+    if not getattr(x, "is_fully_addressable", True):
+        return np.broadcast_to(aval.dtype.type(1), aval.shape)
+    return np.asarray(x)
 
 
 def _program(template: LinearMap, name: str, count: int) -> Program:

@@ -15,6 +15,16 @@ Apply = Callable[[Any], Any]
 State = dict[str, Any]
 
 
+def itself(x: Any) -> Any:
+    """No preconditioner."""
+    return x
+
+
+def chained(first: Apply, then: Apply) -> Apply:
+    """One after the other."""
+    return lambda x: then(first(x))
+
+
 def conjugate_gradients(apply: Apply, near: Apply, b: Any, state: State | None) -> Iterator[State]:
     """States of conjugate gradients for A x = b, `near` about A⁻¹, the first or those after `state`."""
     if state is None:

@@ -13,7 +13,7 @@ from ...errors import SolveError, VectorError
 from ...runtime import later
 from ...runtime.progress import working
 from .factorised import Solver
-from .kept_iterations import conjugate_gradients, least_squares
+from .kept_iterations import chained, conjugate_gradients, itself, least_squares
 
 sparse_linalg = cast(Any, _sparse_linalg)
 
@@ -145,14 +145,15 @@ class Krylov(Solver):
         if not np.isfinite(b).all():
             raise SolveError(f"{self.name}: the right-hand side is not finite")
         P, squares = None if transposed and self.method == "lsmr" else self.preconditioner, self.method == "lsmr"
-        back = (lambda x: x) if P is None else partial(P.solve, transposed=transposed != squares)
-        ahead = (lambda x: x) if P is None else partial(P.solve, transposed=transposed)
+        ahead, back = itself, itself
+        if P is not None:
+            ahead, back = partial(P.solve, transposed=transposed), partial(P.solve, transposed=transposed != squares)
         of = {"the method": _TITLES[self.method], "the right-hand side": b}
         of["the map"] = A.rmatvec(b) if squares else A.matvec(b)
         of["the preconditioner"] = back(of["the map"])
         file = later.Checkpoint(self.checkpoint, of, self.every)
         if squares:
-            states = partial(least_squares, lambda x: A.matvec(ahead(x)), lambda y: back(A.rmatvec(y)), b)
+            states = partial(least_squares, chained(ahead, A.matvec), chained(A.rmatvec, back), b)
         else:
             states = partial(conjugate_gradients, A.matvec, ahead, b)
         first = next(states(None))

@@ -13,6 +13,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax.core import Tracer
 from jax.sharding import AxisType, NamedSharding, PartitionSpec
 
 from ...errors import RelationError
@@ -105,7 +106,7 @@ def constants(mesh: Any, there: Any, held: Any) -> Any:
     """Arrays on the devices of a mesh; where JAX is tracing, and would not take arrays of several processes as
     constants, those of NumPy that they were made of."""
     several = getattr(mesh, "is_multi_process", False)
-    return held if several and isinstance(jax.lax.full((), 0), jax.core.Tracer) else there
+    return held if several and isinstance(jax.lax.full((), 0), Tracer) else there
 
 
 def _lists(relation: Relation, owner: str, devices: int) -> ExchangeLists:
