@@ -177,7 +177,9 @@ def unlike_plain(problem: Exception, function: Callable[..., Any], given: Given,
 
 def asks_jax(problem: BaseException | None) -> bool:
     """Whether it was JAX that was given a traced array and refused it."""
-    while problem is not None:
+    seen: set[int] = set()
+    while problem is not None and id(problem) not in seen:  # an error raised from one that it caused goes in a circle
+        seen.add(id(problem))
         said = str(problem).lower() if isinstance(problem, TypeError) else ""
         if "valid jax type" in said or ("traced" in said and _inside_jax(problem)):
             return True
