@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import riesz as rz
-from riesz.errors import SpaceError
+from riesz.errors import SpaceError, VectorError
 
 sys.path.insert(0, str(Path(__file__).parent.parent / "support"))
 
@@ -34,7 +34,7 @@ def data(folder):
     columns = {"y": y} | {f"x{k}": X[:, k] for k in range(d)}
     parquet.write_table(pyarrow.table(columns), folder / "rows.parquet", row_group_size=33)
     w = np.zeros(d)
-    for _ in range(8):
+    for _ in range(6):
         t = np.tanh(X @ w)
         w -= np.linalg.lstsq((1 - t**2)[:, None] * X, t - y)[0]
     return w
@@ -76,3 +76,31 @@ def test_what_cannot_be_is_refused():
         rz.distributed("127.0.0.1:1234", 2)
     with pytest.raises(SpaceError, match="rank is one of 0 to count − 1; got rank=2, count=2"):
         rz.distributed("127.0.0.1:1234", 2, 2)
+
+
+def test_parts_of_parquet_files_read_their_row_groups_only(tmp_path, monkeypatch):
+    from pyarrow import parquet
+
+    from riesz.backends.devices.loading_parts import _columns
+
+    a, b = np.arange(50.0), np.arange(50, dtype=np.float32) ** 2
+    for k, rows in enumerate((slice(0, 30), slice(30, 50))):
+        table = pyarrow.table({"a": a[rows], "b": b[rows], "word": ["x"] * len(a[rows])})
+        parquet.write_table(table, tmp_path / f"{k}.parquet", row_group_size=7)
+    read, plain = [], parquet.ParquetFile.read_row_group
+    monkeypatch.setattr(parquet.ParquetFile, "read_row_group", lambda f, g, **k: (read.append(g), plain(f, g, **k))[1])
+    files = sorted(tmp_path.glob("*.parquet"))
+    _, shape, kind, part = _columns(files, ["b", "a"])
+    assert shape == (50, 2) and kind == np.float64
+    found = part((slice(26, 40), slice(0, 2)))
+    np.testing.assert_array_equal(found, np.stack([b, a], 1)[26:40])
+    assert read == [3, 4, 0, 1]  # rows 21 to 27, 28 and 29 of one file, 0 to 6, 7 to 13 of the other
+    np.testing.assert_array_equal(part((slice(3, 4), slice(1, 2))), a[3:4, None])
+    np.testing.assert_array_equal(_columns(files, "a")[3]((slice(10, 45),)), a[10:45])
+    with pytest.raises(VectorError, match="has no column 'c': it has a, b, word"):
+        _columns(files, "c")
+    with pytest.raises(VectorError, match="numbers are due"):
+        _columns(files, "word")
+    parquet.write_table(pyarrow.table({"a": [1.0, None, 3.0]}), tmp_path / "gaps.parquet")
+    with pytest.raises(VectorError, match="column 'a' of .* has missing values between rows 0 and 2"):
+        _columns([tmp_path / "gaps.parquet"], "a")[3]((slice(0, 2),))
