@@ -102,5 +102,5 @@ def test_parts_of_parquet_files_read_their_row_groups_only(tmp_path, monkeypatch
     with pytest.raises(VectorError, match="numbers are due"):
         _columns(files, "word")
     parquet.write_table(pyarrow.table({"a": [1.0, None, 3.0]}), tmp_path / "gaps.parquet")
-    with pytest.raises(VectorError, match="column 'a' of .* has missing values between rows 0 and 2"):
+    with pytest.raises(VectorError, match=r"column 'a' of .* has missing values between rows 0 and 2"):
         _columns([tmp_path / "gaps.parquet"], "a")[3]((slice(0, 2),))
