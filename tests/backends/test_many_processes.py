@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import sys
+import tracemalloc
 from pathlib import Path
 
 import numpy as np
@@ -71,11 +72,26 @@ def test_a_process_that_the_others_do_not_join_ends(tmp_path):
     assert found.code == 1 and "ends: the others were not there after 3 seconds" in found.said, found
 
 
-def test_what_cannot_be_is_refused():
+def test_what_cannot_be_is_refused(monkeypatch):
     with pytest.raises(SpaceError, match="address, count and rank belong together"):
         rz.distributed("127.0.0.1:1234", 2)
     with pytest.raises(SpaceError, match="rank is one of 0 to count − 1; got rank=2, count=2"):
         rz.distributed("127.0.0.1:1234", 2, 2)
+    monkeypatch.setenv("JAX_NUM_PROCESSES", "2")
+    with pytest.raises(SpaceError, match="JAX_PROCESS_ID belong together; there is JAX_NUM_PROCESSES only"):
+        rz.distributed()
+
+
+def test_maps_at_arrays_that_are_shapes_only_take_no_memory():
+    n, d = 300_000, 4
+    J = rz.jacobian(lambda w, X: np.tanh(X @ w))
+    tracemalloc.start()
+    L = J(np.ones(d), np.broadcast_to(0.5, (n, d)))
+    L._instance()
+    most = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert most < 4 * n, most  # half of one column
+    np.testing.assert_allclose(L(np.arange(4.0))[::1000], 3.0 * (1 - np.tanh(2.0) ** 2))
 
 
 def test_parts_of_parquet_files_read_their_row_groups_only(tmp_path, monkeypatch):

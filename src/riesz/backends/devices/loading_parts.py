@@ -122,8 +122,7 @@ def _opened(source: Any, name: str) -> tuple[str, tuple[int, ...] | None, Any, P
     if callable(source):
         return f"the function {getattr(source, '__name__', '')}".strip(), None, None, source
     if isinstance(source, (float, int)):
-        number: Any = np.asarray(source)
-        return "the number", (), number.dtype, number.__getitem__
+        return "the number", (), np.asarray(source).dtype, lambda index: source
     how = "an array, a file, or a function that gets a slice of each axis and gives that part"
     raise VectorError(f"a source for argument {name} is {how}; got {source!r}")
 

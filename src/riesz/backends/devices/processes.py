@@ -49,6 +49,9 @@ def distributed(
     said = [os.environ.get(name) for name in VARIABLES]
     if address is None and all(said):
         address, count, rank = str(said[0]), int(str(said[1])), int(str(said[2]))
+    elif address is None and (missing := [n for n, x in zip(VARIABLES, said, strict=True) if not x]) and any(said[1:]):
+        there = ", ".join([n for n in VARIABLES if n not in missing])
+        raise SpaceError(f"{', '.join(VARIABLES)} belong together; there is {there} only")
     given = [name for name, x in (("address", address), ("count", count), ("rank", rank)) if x is not None]
     if 0 < len(given) < 3:
         due = "address, count and rank belong together, as in rz.distributed('host:1234', 4, rank)"
@@ -84,7 +87,7 @@ def _end_together(mine: Processes, silence: float) -> None:
 
     def ended(kind: Any, problem: Any, trace: Any) -> None:
         before(kind, problem, trace)
-        what = traceback.format_exception_only(kind, problem)[-1].strip().partition("\n")[0][:300]
+        what = traceback.format_exception_only(kind, problem)[-1].strip().partition("\n")[0][:300].rstrip(".")
         lost = ("Gloo", "closed by peer", "Connection", "NCCL", "heartbeat", "UNAVAILABLE")
         other = "; another process ended first, its output says why" if any([t in str(problem) for t in lost]) else ""
         others = f"The others end too, within {silence:g} seconds" if mine.count > 1 else "It was alone"
