@@ -2,4 +2,4 @@
 
 from importlib.util import find_spec
 
-collect_ignore = [] if find_spec("torch") else ["riesz/importing/from_torch.py"]
+collect_ignore = ["conftest.py", *([] if find_spec("torch") else ["riesz/importing/from_torch.py"])]

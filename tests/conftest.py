@@ -17,8 +17,9 @@ from sampling import LEVEL
 
 from riesz.runtime import later
 
-collect_ignore = ["conftest.py", "browser/conftest.py", "support/on_eight_devices.py"]
-"""Files that are not looked through for examples: two of one name, and one that is run in a process of its own."""
+collect_ignore = ["conftest.py", "browser/conftest.py"]
+collect_ignore_glob = ["support/*_devices.py"]
+"""Files that are not looked through for examples: those of one name, and those that are run in a process of their own."""
 
 patient = [HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.filter_too_much]
 settings.register_profile("core", max_examples=10, deadline=None, derandomize=True, suppress_health_check=patient)

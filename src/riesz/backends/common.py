@@ -147,7 +147,9 @@ def function(
         wrong = f"type({n}) is not {kind}"
         if a.shape:
             size = f"{n}.ndim != 1" if n in counted else f"{n}.shape != {a.shape}"
-            wrong = f"type({n}) is not ndarray or {n}.dtype is not dtype_{a.dtype.name} or {size}"
+            dtype = f"dtype_{a.dtype.name}"
+            other = f"({n}.dtype is not {dtype} and {n}.dtype != {dtype})"  # arrays of pickles have a dtype of their own
+            wrong = f"type({n}) is not ndarray or {other} or {size}"
         lines.extend([f"if {wrong}:", "    return OTHER"])
     taken = {*keyword.kwlist, *_TAKEN, *space, *(fixed or ())}  # what the lines call keeps its name
     while not name.isidentifier() or name in taken:

@@ -148,7 +148,7 @@ def unlike_plain(problem: Exception, function: Callable[..., Any], given: Given,
     """The error to raise where a function that was traced raised `problem`: a sentence where plain Python gives a
     result."""
     code = _code(function)
-    if asks_jax(problem):
+    if not isinstance(problem, RieszError) and asks_jax(problem):
         return TraceError(
             f"{name} calls JAX, which does not take the arrays of a trace: write rz.from_jax({name}), or, for one call "
             "inside NumPy code, rz.from_jax(that function)"
