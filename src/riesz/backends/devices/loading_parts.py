@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import jax
 import numpy as np
@@ -113,12 +113,13 @@ def _opened(source: Any, name: str) -> tuple[str, tuple[int, ...] | None, Any, P
         if columns is not None and files and all([f.suffix in PARQUET for f in files]):
             return _columns(files, columns)
         if len(files) == 1 and files[0].suffix == ".npy" and columns is None:
-            array: Any = np.load(files[0], mmap_mode="r")
-            return str(path), array.shape, array.dtype, array.__getitem__
+            mapped: Any = np.load(files[0], mmap_mode="r")
+            return str(path), mapped.shape, mapped.dtype, mapped.__getitem__
         how = "a .npy file, or Parquet files with the columns to read, ('rows.parquet', ['a', 'b'])"
         raise VectorError(f"a file for argument {name} is {how}; got {source!r}")
     if hasattr(source, "shape") and hasattr(source, "dtype"):
-        return f"the {type(source).__name__}", tuple(source.shape), np.dtype(source.dtype), source.__getitem__
+        array = cast("Any", source)
+        return f"the {type(source).__name__}", tuple(array.shape), np.dtype(array.dtype), array.__getitem__
     if callable(source):
         return f"the function {getattr(source, '__name__', '')}".strip(), None, None, source
     if isinstance(source, (float, int)):
