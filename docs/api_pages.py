@@ -42,10 +42,10 @@ CHOSEN = {
     "dual undual sparse_jacobian sparse_hessian linearize linearize_adjoint stop_gradient Factored",
     "maps": "LinearMap",
     "spaces": "R Zero Space Set seg direct_sum space_of Relation relation relations",
-    "loops": "cond switch loop fori_loop while_loop vmap checkpoint",
+    "loops": "cond switch loop fori_loop while_loop resumed_loop vmap checkpoint",
     "implicit": "root fixed_point argmin nlp gauss_newton levenberg_marquardt",
     "manifolds": "manifolds",
-    "showing": "explain notation assume check check_domain compile display laws verbose",
+    "showing": "explain notation assume check check_domain compile display distributed laws verbose",
     "libraries": "from_jax jax_rule from_torch torch_rule",
 }
 ROOMS = {

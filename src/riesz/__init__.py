@@ -26,10 +26,12 @@ from .terms.primitives import *
 _LATER = {
     name: file
     for file, names in {
+        "backends.devices.processes": "distributed",
         "backends.entry": "compile",
         "backends.sparse_numbers": "sparse_hessian sparse_jacobian",
         "checking.derivative_check": "check",
         "constrained": "nlp",
+        "files.checkpoints": "resumed_loop",
         "files.loading": "load",
         "files.saving": "save",
         "forms.lifting": "assume",
@@ -72,10 +74,12 @@ __all__ += primitives.__all__
 
 if TYPE_CHECKING:
     from . import manifolds
+    from .backends.devices.processes import distributed
     from .backends.entry import compile
     from .backends.sparse_numbers import sparse_hessian, sparse_jacobian
     from .checking.derivative_check import check
     from .constrained import nlp
+    from .files.checkpoints import resumed_loop
     from .files.loading import load
     from .files.saving import save
     from .forms.lifting import assume
@@ -108,6 +112,7 @@ if TYPE_CHECKING:
         "custom_derivative",
         "derive",
         "display",
+        "distributed",
         "explain",
         "fixed_point",
         "fori_loop",
@@ -127,6 +132,7 @@ if TYPE_CHECKING:
         "manifolds",
         "nlp",
         "notation",
+        "resumed_loop",
         "root",
         "save",
         "sparse_hessian",

@@ -153,12 +153,14 @@ class AnyPoint(Protocol):
         of.
 
         What writes the program is asked at once the first time, so that what has no derivative says so; at later points
-        when the map is first applied. `what` says which family it is."""
+        when the map is first applied, and where an array stands for a shape only (one number, everywhere). `what` says
+        which family it is."""
         if self.home is not None:
             now = instance()  # at the point as it is now
             return LinearMap(self.domain, codomain, None, dtype, lambda: now, facts, leaves=IN_TRACES)
         tried, key = self.derived.setdefault("tried", set()), (what, tuple(self.moving))
-        first = written() if key not in tried and not isinstance(written, Program) else None
+        known = [isinstance(x, np.ndarray) and _shape_only(x) for x in self.leaves]
+        first = None if isinstance(written, Program) or key in tried or any(known) else written()
         found = LinearMap(self.domain, codomain, written, dtype, instance, facts)
         if first is not None:
             found.program = linear_program(first)
@@ -209,3 +211,7 @@ def in_turn(moving: Sequence[int], count: int) -> tuple[int, ...]:
     for at, k in zip(sorted(moving), moving, strict=True):
         order[at] = k
     return tuple(order)
+
+
+def _shape_only(x: Any) -> bool:
+    return x.size > 1 and not any(x.strides)

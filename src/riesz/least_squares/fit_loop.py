@@ -40,7 +40,7 @@ class Settings:
         self, max_iterations: int, tolerance: float, progress: Any, method: str, *, loss: Any = None,
         loss_scale: float = 1.0, loss_axis: int | None = None, weights: Any = None, information: Any = None,
         bounds: Any = None, fixed: Any = None, x_scale: Any = None, equality: Any = None, manifold: Any = None,
-        callback: Callback | None = None, cost_tolerance: float = 1e-14,
+        callback: Callback | None = None, cost_tolerance: float = 1e-14, checkpoint: Any = None, every: int = 1,
     ) -> None:  # fmt: skip
         if method not in METHODS:
             raise VectorError(f"method={method!r}: expected one of {', '.join(METHODS)}")
@@ -55,7 +55,10 @@ class Settings:
         self.loss, self.loss_scale, self.loss_axis = loss, float(loss_scale), loss_axis
         self.weights, self.information, self.equality = weights, information, equality
         self.bounds, self.fixed, self.x_scale, self.manifold = bounds, fixed, x_scale, manifold
-        self.cost_tolerance = cost_tolerance
+        self.cost_tolerance, self.checkpoint, self.every = cost_tolerance, checkpoint, every
+        if checkpoint is not None and equality is not None:
+            instead = "keep the state of your own loop by rz.resumed_loop, or leave checkpoint out"
+            raise VectorError(f"checkpoint= is not kept of fits with equality=: {instead}")
 
 
 # -- the residual ------------------------------------------------------------------------------------------
@@ -277,15 +280,44 @@ class Fit:
 
     def run(self) -> LeastSquaresResult:
         """The result."""
+        file = None if self.settings.checkpoint is None else self._from_checkpoint()
         end = self._look()
         while end is None:
-            end = self._move() or self._look()
+            end = self._move()
+            if end is None:
+                if file is not None:
+                    file.keep(len(self.history) - 1, self._state())
+                end = self._look()
         absolute = self.settings.weights is not None or self.settings.information is not None
         at = self.at
         return LeastSquaresResult(
             at.x, at.y, self.cost, self.jacobian, self.history, self.number, end.converged, end.message, self.name,
             self.policy.value, absolute, self.unknowns, lambda: self.problem,
         )  # fmt: skip
+
+    def _state(self) -> dict[str, Any]:
+        policy, history = self.policy, np.array(self.history)
+        how = {"damping": policy.value, "growth": getattr(policy, "growth", 0.0), "number": self.number}
+        return {"x": self.at.x, "scale": self.scale, "history": history, **how}
+
+    def _from_checkpoint(self) -> Any:
+        """The file; the fit is where that says."""
+        from ..files.checkpoints import Checkpoint
+
+        u, policy, settings = self.unknowns, self.policy, self.settings
+        of = {"the method": f"{policy.title} {settings.method}", "the first point": self.at.x, "damping": policy.value}
+        of |= {"the residual there": self.at.flat, "its gradient": self.problem.gradient, "what is fixed": u.free}
+        file = Checkpoint(settings.checkpoint, {**of, "bounds": (u.lower, u.upper)}, settings.every)
+        found = file.found({**self._state(), "scale": 0.0})
+        if found is not None:
+            state = found[1]
+            self.at, self.number = self.f.at(state["x"], self.at.args), state["number"]
+            self.jacobian, self.scale = self.at.derivative(), state["scale"]
+            self.cost, self.history = self._cost(self.at, self.jacobian), state["history"].tolist()
+            policy.value = state["damping"]
+            policy.__dict__.update({"growth": state["growth"]} if hasattr(policy, "growth") else {})
+            self.problem = self.look_again()
+        return file
 
     def _look(self) -> Ended | None:
         """Whether x is a minimum already."""

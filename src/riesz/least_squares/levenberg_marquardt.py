@@ -89,6 +89,8 @@ def levenberg_marquardt(
     - `equality`: a function of x and args that is to be 0 (augmented Lagrangian, `max_iterations` for each of
       its rounds; the result has `multipliers`).
     - `manifold={"q": rz.manifolds.SO3}`: unknowns on manifolds.
+    - `checkpoint`: a file that is written after `every` so many accepted steps, and from which the fit goes on to the
+      same bits when it is started again; a file of another fit is refused.
     - `callback`: gets each accepted `Iteration` with its x; the fit stops where it gives True.
 
     >>> import numpy as np, riesz as rz
@@ -117,7 +119,7 @@ def minimised(residual: Any, x0: Any, args: Any, policy: Any, settings: Settings
         fit = begun(residual, x0, args, policy, settings, work)
         from .batched_fits import apart
 
-        return apart(fit) or fit.run()
+        return (apart(fit) if settings.checkpoint is None else None) or fit.run()
 
 
 def _over_an_axis(damped: bool, in_axes: Any, out_axes: Any) -> Any:

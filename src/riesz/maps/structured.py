@@ -236,7 +236,8 @@ class Structured(Shown):
         """The x with L x = b, or, of a map into ℝⁿ, with L X = B column by column.
 
         For a map that is not square, or a singular one with method="lsmr", in the least-squares sense. What does the
-        work is chosen by structure (`L.solver().name`); `verbose` prints it.
+        work is chosen by structure (`L.solver().name`); `verbose` prints it. `checkpoint=` names a file that "cg" and
+        "lsmr" write `every` so many iterations and go on from.
 
         >>> import riesz as rz, numpy as np
         >>> L = rz.jacobian(lambda x: x**2)(np.array([1.0, 2.0]))

@@ -54,6 +54,8 @@ TABLE = {
     "leaves_of": "backends.small_functions",
     "applied": "backends.small_maps",
     "coded": "backends.point_functions",
+    # long work in files, to go on from
+    "Checkpoint": "files.checkpoints",
     # compiled functions as code that runs alone
     "exported": "exporting.exporters",
     # tables larger than memory

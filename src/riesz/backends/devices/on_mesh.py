@@ -21,8 +21,8 @@ from jax.sharding import AbstractMesh, AxisType, NamedSharding, PartitionSpec
 from ...errors import SolveError, SpaceError, VectorError
 from ...programs.program import Program
 from ...relations.jax.halo_exchange import halo_applied, rims_given
-from ...relations.jax.mesh_plan import applied, summed
-from ...runtime import tuning
+from ...relations.jax.mesh_plan import applied, constants, summed
+from ...runtime import later, tuning
 from ..jax.jax_backend import InJax
 from ..jax.jax_maps import JaxLeaves
 from ..jax.jax_ops import LINES, JaxSteps, JaxValue
@@ -41,6 +41,12 @@ def spec_from_jax(spec: Any, rank: int) -> Spec:
     """A placement from JAX's."""
     given = [() if s is None else (s,) if isinstance(s, str) else tuple(s) for s in spec]
     return (*given, *[()] * (rank - len(given)))
+
+
+def put(x: Any, place: NamedSharding) -> Any:
+    """An array where it belongs; arrays of one process go to devices of several by way of NumPy."""
+    here = isinstance(x, jax.Array) and x.is_fully_addressable and not place.is_fully_addressable
+    return jax.device_put(np.asarray(x) if here else x, place)
 
 
 def place_of(shardings: Sequence[Any], xs: Sequence[Any]) -> Placing:
@@ -110,7 +116,7 @@ class OnMesh(InJax):
         if isinstance(self.mesh, AbstractMesh):
             how = "jax.make_mesh makes one of devices; without them jax.jit(g).trace(…).lower(…) and g.forecast(…) work"
             raise SpaceError(f"the mesh is abstract, it has no devices to run on: {how}")
-        return jax.device_put(x, place)
+        return put(x, place)
 
     def shardings(self, lead: int) -> list[Any]:
         """Where results are, under leading axes; None where axes of the mesh are automatic."""
@@ -121,16 +127,16 @@ class OnMesh(InJax):
 
     def arrays(self) -> list[Any]:
         """The arrays the program holds, on their devices."""
-        wide = bool(jax.config.jax_enable_x64)
+        wide, held = bool(jax.config.jax_enable_x64), [*self._held, *self._constants]
         if isinstance(self.mesh, AbstractMesh):  # no devices: the code is looked at, not run
-            return jax.tree.map(np.asarray, [*self._held, *self._constants])
+            return jax.tree.map(np.asarray, held)
         if wide not in self._arrays:
-            every = zip([*self._held, *self._constants], self._fixed, strict=True)
+            every = zip(held, self._fixed, strict=True)
             with jax.ensure_compile_time_eval():
                 self._arrays[wide] = [
                     jax.device_put(jax.tree.map(jnp.asarray, a), NamedSharding(self.mesh, s)) for a, s in every
                 ]
-        return self._arrays[wide]
+        return constants(self.mesh, self._arrays[wide], held)
 
 
 def explicit_spec(x: Any) -> PartitionSpec | None:
@@ -192,7 +198,7 @@ class PlacedLeaves(JaxLeaves):
         """Arrays where they belong."""
         mesh = self.place.mesh
         place = [NamedSharding(mesh, spec_in_jax(self.spec(x))) for x in xs]
-        return [x if isinstance(x, Tracer) else jax.device_put(x, p) for x, p in zip(xs, place, strict=True)]
+        return [x if isinstance(x, Tracer) else put(x, p) for x, p in zip(xs, place, strict=True)]
 
     def inverted(self, L: Any, right: Any, method: str, options: dict[str, Any]) -> Any:
         """L⁻¹ of flat coordinates: of a block-diagonal map each device solves its blocks; by conjugate gradients where
@@ -210,12 +216,21 @@ class PlacedLeaves(JaxLeaves):
                 right = right if spec is None else brought(jnp.asarray(right), self.place.mesh, spec)
                 return (right.T / d).T
             return super().inverted(L, self.arrays.linalg.whole(right), method, options)
-        known = {"tolerance": 1e-10, "max_iterations": 10 * L.shape[1]}
+        known = {"tolerance": 1e-10, "max_iterations": 10 * L.shape[1], "checkpoint": None, "every": 100}
         if wrong := set(options) - set(known):
             raise SolveError(f"method={method!r} on a mesh has the options {', '.join(known)}; got {', '.join(wrong)}")
         square = L.shape[0] == L.shape[1] and method != "lsmr" and (method == "cg" or "definite" in L.facts)
         A, b = (L, jnp.asarray(right)) if square else (L.T @ L, L.T.matvec(right))
-        return conjugate_gradients(A.matvec, b, **{**known, **options})
+        chosen = {**known, **options}
+        path, every, file = chosen.pop("checkpoint"), chosen.pop("every"), None
+        if path is not None:
+            if isinstance(b, Tracer):
+                raise SolveError("a checkpoint is a file; inside jax.jit there are no numbers to write: solve outside")
+            whole = NamedSharding(self.place.mesh, PartitionSpec())
+            b = b if isinstance(b.sharding, NamedSharding) else put(b, whole)
+            of = {"the method": "conjugate gradients", "the right-hand side": b, "the map": A.matvec(b)}
+            file = later.Checkpoint(path, of, every)
+        return mesh_gradients(A.matvec, b, file=file, **chosen)
 
     def _by_blocks(self, L: Any, right: Any) -> Any:
         """The solution where L has a block for each element of the first axis of one array, found from as many
@@ -255,24 +270,39 @@ class PlacedLeaves(JaxLeaves):
         return placed.at(self.there(xs))
 
 
-def conjugate_gradients(apply: Any, b: Any, tolerance: float, max_iterations: int) -> Any:
+def mesh_gradients(apply: Any, b: Any, tolerance: float, max_iterations: int, file: Any = None) -> Any:
     """The x with A x = b for a positive definite A, to a residual of `tolerance`·‖b‖; where it is not reached an error,
-    inside `jax.jit` nan."""
+    inside `jax.jit` nan. `file`: a checkpoint."""
     least = tolerance**2 * jnp.sum(b * b)
 
     def goes_on(state: Any) -> Any:
-        _, _, _, rr, k = state
-        return (rr > least) & (k < max_iterations)
+        *_, rr, k, until = state
+        return (rr > least) & (k < until)
 
     def step(state: Any) -> Any:
-        x, r, p, rr, k = state
+        x, r, p, rr, k, until = state
         Ap = apply(p)
         a = rr / jnp.sum(p * Ap)
         x, r = x + a * p, r - a * Ap
         new = jnp.sum(r * r)
-        return x, r, r + (new / rr) * p, new, k + 1
+        return x, r, r + (new / rr) * p, new, k + 1, until
 
-    x, _, _, rr, k = jax.lax.while_loop(goes_on, step, (jnp.zeros_like(b), b, b, jnp.sum(b * b), 0))
+    def rounds(state: Any, until: int) -> Any:
+        return jax.lax.while_loop(goes_on, step, (*state, until))[:-1]
+
+    state = jnp.zeros_like(b), b, b, jnp.sum(b * b), 0
+    if file is None:
+        state = rounds(state, max_iterations)
+    else:
+        whole = NamedSharding(b.sharding.mesh, PartitionSpec())
+        places = (b.sharding,) * 3 + (whole,) * 2
+        state = jax.device_put(state, places)
+        done, state = file.found(state) or (0, state)
+        while state[3] > least and done < max_iterations:
+            done = min(done - done % file.every + file.every, max_iterations)
+            state = jax.device_put(rounds(state, done), places)
+            file.keep(int(state[4]), state)
+    x, _, _, rr, k = state
     if isinstance(rr, Tracer):
         return jnp.where(rr <= least, x, jnp.nan)
     if not rr <= least:

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import math
+from copy import copy
 from typing import Any
 
 from jax.sharding import NamedSharding
@@ -17,6 +18,7 @@ from ..entry import Compiled, CompiledMaps
 from ..jax.jax_maps import mapped_in
 from ..jax.jax_primitive import Citizen, allowed_in, citizen_of
 from .forecasts import Forecast, forecast
+from .loading_parts import loaded
 from .machines import Machine, as_machine
 from .on_mesh import PlacedLeaves, spec_in_jax
 from .partition import Partition
@@ -34,6 +36,7 @@ class PlacedFunction(Compiled):
         self._trace: Record | None = None
         self._owners: list[list[int]] = []
         self._of: Citizen | None = None
+        self._given: Given | None = None
 
     def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
         given = self.function.given(args, kwargs)
@@ -45,6 +48,9 @@ class PlacedFunction(Compiled):
 
     def _ready(self, given: Given) -> tuple[Record, Citizen]:
         found = citizen_of(self._citizens, self.function, given, self._placed)
+        if found[0] is not self._trace:
+            self._given = copy(given)
+            self._given.arrays = []  # of what kind they are is enough
         self._trace, self._of = found
         self._owners = given.owners
         return found
@@ -78,11 +84,19 @@ class PlacedFunction(Compiled):
         """Where each array of the arguments goes, for `jax.device_put`."""
         return [NamedSharding(self.mesh, spec_in_jax(spec)) for spec in self._partition.given]
 
+    def load(self, *sources: Any) -> tuple[Any, ...]:
+        """The arguments, on the devices: `g(*g.load(w, "X.npy", ("rows.parquet", "y")))`. A source is an array (also a
+        memory map), a .npy file, Parquet files with a column or a list of columns, or a function that gets a slice of
+        each axis and gives that part. Each process reads the parts of its own devices only."""
+        if self._given is None:
+            raise SpaceError(f"nothing is placed yet: call {self.name}, or give examples to rz.compile")
+        return loaded(self._given, sources, self.shardings, names_in(self.function, self._given))
+
     def explain(self) -> str:
         """Who has which part of each value, and what travels."""
         part = self._partition
         axes = ", ".join([f"{n} along {name!r}" for name, n in part.sizes.items()])
-        return f"{self.name} on {axes} devices\n{explained(part)}"
+        return f"{self.name} on {axes} devices{_processes(self.mesh)}\n{explained(part)}"
 
     def plan(self, devices: int | None = None, machine: Machine | str | None = None) -> PlacementPlan:
         known = None if machine is None else as_machine(machine)
@@ -119,7 +133,7 @@ class PlacedMaps(CompiledMaps):
         given = self.function.given(args, kwargs)
         if any([type(x) is Traced for x in given.arrays]):
             return self.function(*args, **kwargs)
-        place = placed(self._place, given, names_in(self.function, given), self.mesh)
+        place = self._placed(given)
         leaves = PlacedLeaves(self.name, place, [a.shape for a in given.avals])
         given.arrays = leaves.there(given.arrays)
         return mapped_in(self._citizens, self.function, given, leaves)
@@ -127,4 +141,30 @@ class PlacedMaps(CompiledMaps):
     def start(self, given: Given) -> None:
         """Nothing is written; the placement is looked at."""
         self.example = given
-        placed(self._place, given, names_in(self.function, given), self.mesh)
+        self._placed(given)
+
+    def _placed(self, given: Given) -> Placing:
+        return placed(self._place, given, names_in(self.function, given), self.mesh)
+
+    @property
+    def shardings(self) -> list[Any]:
+        """Where each array of the arguments goes, for `jax.device_put`."""
+        return [NamedSharding(self.mesh, spec_in_jax(spec)) for spec in self._placed(self._like).specs]
+
+    @property
+    def _like(self) -> Given:
+        if self.example is None:
+            raise SpaceError(f"nothing is placed yet: give examples to rz.compile of {self.name}")
+        return self.example
+
+    def load(self, *sources: Any) -> tuple[Any, ...]:
+        """The arguments, on the devices, each process its parts; see `PlacedFunction.load`."""
+        return loaded(self._like, sources, self.shardings, names_in(self.function, self._like))
+
+
+def _processes(mesh: Any) -> str:
+    """How many processes the devices of a mesh are in, if several."""
+    devices = getattr(mesh, "devices", None)
+    found = [] if devices is None else [d.process_index for d in devices.flat]
+    count = len(set(found))
+    return f", {len(found) // count} in each of {count} processes" if count > 1 else ""

@@ -33,8 +33,7 @@ def mapped_in(
 ) -> LinearMap:
     """The linear map at arguments of which some may be JAX arrays; `leaves`: those on a mesh."""
     if given.key not in known:
-        each = zip(given.arrays, given.avals, strict=True)
-        point = [np.ones(a.shape, a.dtype) if isinstance(x, jax.core.Tracer) else np.asarray(x) for x, a in each]
+        point = [_stand_in(x, a) for x, a in zip(given.arrays, given.avals, strict=True)]
         args, kwargs = given.rebuilt([x if x.shape else x[()] for x in point])
         found = function.function(*args, **kwargs)
         if not isinstance(found, LinearMap):
@@ -46,6 +45,15 @@ def mapped_in(
     like, program, leaves = known[given.key]
     instance = Instance(program, tuple(given.arrays))
     return LinearMap(like.domain, like.codomain, None, like.dtype, lambda: instance, like.facts, leaves=leaves)
+
+
+def _stand_in(x: Any, aval: Any) -> Any:
+    """An array where a template is made: its numbers, or ones where there are none, in this process."""
+    if isinstance(x, jax.core.Tracer):
+        return np.ones(aval.shape, aval.dtype)
+    if not getattr(x, "is_fully_addressable", True):
+        return np.broadcast_to(aval.dtype.type(1), aval.shape)
+    return np.asarray(x)
 
 
 def _program(template: LinearMap, name: str, count: int) -> Program:

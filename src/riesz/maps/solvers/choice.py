@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 Shape = tuple[int, ...]
 Way = Callable[[Values], Solver | None]
 METHODS = ("auto", "dense", "sparse", "iterative", "cg", "minres", "gmres", "lsmr")
-OPTIONS = ("tolerance", "max_iterations", "preconditioner")
+OPTIONS = ("tolerance", "max_iterations", "preconditioner", "checkpoint", "every")
 
 
 def solver_of(L: LinearMap, method: str = "auto", **options: Any) -> Solver:
@@ -46,7 +46,7 @@ def solver_of(L: LinearMap, method: str = "auto", **options: Any) -> Solver:
     if unknown := [k for k in options if k not in OPTIONS]:
         raise SpaceError(f"solving takes no {', '.join(unknown)}: iterations take {', '.join(OPTIONS)}")
     if options and method in ("dense", "sparse"):
-        whose = "tolerance, max_iterations and preconditioner belong to iterations"
+        whose = f"{', '.join(OPTIONS)} belong to iterations"
         raise SpaceError(f"method={method!r} takes no {', '.join(options)}: {whose}")
     m, n = L.shape
     if method == "dense" or (method == "auto" and min(m, n) == 0):

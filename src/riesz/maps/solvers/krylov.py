@@ -10,8 +10,10 @@ import numpy as np
 import scipy.sparse.linalg as _sparse_linalg  # pyright: ignore[reportMissingTypeStubs]
 
 from ...errors import SolveError, VectorError
+from ...runtime import later
 from ...runtime.progress import working
 from .factorised import Solver
+from .kept_iterations import chained, conjugate_gradients, itself, least_squares
 
 sparse_linalg = cast(Any, _sparse_linalg)
 
@@ -25,7 +27,8 @@ class Krylov(Solver):
     Conjugate gradients where it is symmetric positive definite, MINRES where symmetric, GMRES where square, LSMR
     otherwise, or `method`. `preconditioner` is a Solver for a matrix near A (for LSMR, one that scales the unknowns),
     such as Diagonal or Blocks. `iterations` and `residual` (relative to b; for LSMR ‖Aᵀr‖ / ‖A‖‖r‖ where r stays) tell
-    of the last solve.
+    of the last solve. `checkpoint` is a file that conjugate gradients and LSMR write every so many iterations and go on
+    from.
     """
 
     def __init__(
@@ -42,6 +45,8 @@ class Krylov(Solver):
         max_iterations: int | None = None,
         method: str | None = None,
         dtype: Any = float,
+        checkpoint: Any = None,
+        every: int = 100,
     ) -> None:
         super().__init__((n if m is None else m, n), dtype)
         self._forward, self._backward = apply, apply if symmetric and apply_transpose is None else apply_transpose
@@ -54,6 +59,9 @@ class Krylov(Solver):
             raise VectorError("LSMR needs the transpose too: give apply_transpose")
         if preconditioner is not None and preconditioner.shape != (n, n):
             raise VectorError(f"a preconditioner for {n} unknowns is {n} × {n}; got {preconditioner!r}")
+        if checkpoint is not None and self.method not in ("cg", "lsmr"):
+            raise SolveError(f"checkpoints are kept by method='cg' and 'lsmr'; this is {_TITLES[self.method]}")
+        self.checkpoint, self.every = checkpoint, every
         self.symmetric = symmetric
         self.preconditioner = preconditioner
         self.tolerance = float(np.finfo(self.dtype).eps) ** 0.65 if tolerance is None else tolerance
@@ -71,6 +79,10 @@ class Krylov(Solver):
         shape = self.shape[::-1] if transposed else self.shape
         A = sparse_linalg.LinearOperator(shape, matvec=forward, rmatvec=backward, dtype=self.dtype)
         one = self._least_squares if self.method == "lsmr" else self._square
+        if self.checkpoint is not None:
+            if b.shape[1] != 1:
+                raise SolveError(f"a checkpoint is of one right-hand side; got {b.shape[1]}")
+            one = self._kept
         with working(f"{_TITLES[self.method]}, {shape[1]:,} unknowns") as self._work:
             return np.stack([one(A, column, transposed) for column in b.T], axis=1).astype(self.dtype, copy=False)
 
@@ -127,6 +139,41 @@ class Krylov(Solver):
         if stop == 7 or not np.isfinite(x).all():
             raise SolveError(self._stalled("‖Aᵀr‖ / ‖A‖‖r‖"))
         return x if P is None else P.solve(x)
+
+    def _kept(self, A: Any, b: Any, transposed: bool) -> Any:
+        """The solution, round by round, from the checkpoint on."""
+        if not np.isfinite(b).all():
+            raise SolveError(f"{self.name}: the right-hand side is not finite")
+        P, squares = None if transposed and self.method == "lsmr" else self.preconditioner, self.method == "lsmr"
+        ahead, back = itself, itself
+        if P is not None:
+            ahead, back = partial(P.solve, transposed=transposed), partial(P.solve, transposed=transposed != squares)
+        of = {"the method": _TITLES[self.method], "the right-hand side": b}
+        of["the map"] = A.rmatvec(b) if squares else A.matvec(b)
+        of["the preconditioner"] = back(of["the map"])
+        file = later.Checkpoint(self.checkpoint, of, self.every)
+        if squares:
+            states = partial(least_squares, chained(ahead, A.matvec), chained(A.rmatvec, back), b)
+        else:
+            states = partial(conjugate_gradients, A.matvec, ahead, b)
+        first = next(states(None))
+        size = float(np.linalg.norm(b))
+        found = file.found(first)
+        for state in states(first if found is None else found[1]):
+            self.iterations = state["k"]
+            self._work.say(self.iterations)
+            file.keep(self.iterations, state)
+            self.residual = state["size"] / (size or 1.0)
+            if squares and state["size"]:
+                self.residual = min(self.residual, state["slope"] / ((state["norm"] * state["size"]) or 1.0))
+            if self.residual <= self.tolerance:
+                x = ahead(state["x"]) if squares else state["x"]
+                if squares or np.linalg.norm(b - A.matvec(x)) <= 10.0 * self.tolerance * size:
+                    return x
+                break
+            if self.iterations >= self.max_iterations or not np.isfinite(self.residual):
+                break
+        raise SolveError(self._stalled("‖Aᵀr‖ / ‖A‖‖r‖" if squares else "‖b − A x‖ / ‖b‖"))
 
     def _stalled(self, what: str) -> str:
         reached = f"{what} = {self.residual:.1e}, {self.tolerance:.1e} is asked for"

@@ -13,6 +13,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax.core import Tracer
 from jax.sharding import AxisType, NamedSharding, PartitionSpec
 
 from ...errors import RelationError
@@ -63,11 +64,15 @@ class MeshPlan:
         return self.form.owner if isinstance(self.form, ExchangeLists) else "target"
 
     @cached_property
-    def arrays(self) -> Any:
-        """The lists on the devices that use them, made once."""
+    def _there(self) -> Any:
         cut = NamedSharding(self.mesh, PartitionSpec(self.axis))
         with jax.ensure_compile_time_eval():
             return jax.device_put(self.form.arrays, cut)
+
+    @property
+    def arrays(self) -> Any:
+        """The lists on the devices that use them, made once."""
+        return constants(self.mesh, self._there, self.form.arrays)
 
     def __call__(self, v: Any) -> Any:
         """red_R v: the result is cut among the devices as the argument is."""
@@ -166,6 +171,13 @@ def room_of(form: Form) -> int:
 
 def _lists_of(form: Form) -> Any:
     return form.leaves if isinstance(form, FixedTrees) else form
+
+
+def constants(mesh: Any, there: Any, held: Any) -> Any:
+    """Arrays on the devices of a mesh; where JAX is tracing, and would not take arrays of several processes as
+    constants, those of NumPy that they were made of."""
+    several = getattr(mesh, "is_multi_process", False)
+    return held if several and isinstance(jax.lax.full((), 0), Tracer) else there
 
 
 def _shaped(v: Any, shape: tuple[int, ...]) -> Any:
