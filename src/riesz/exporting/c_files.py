@@ -17,7 +17,8 @@ from ..errors import TraceError
 from .c_formulas import DISCRETE, FORMULAS, number
 from .c_fusion import fused
 from .c_linalg import HELPERS
-from .c_program import CProgram, Ref
+from .c_numbers import CSmallPrograms
+from .c_program import Ref
 
 _WORDS = "auto break case char const continue default do double else enum extern float for goto if inline int long main"
 _WORDS += " register restrict return short signed sizeof static struct switch typedef union unsigned void volatile"
@@ -51,7 +52,7 @@ def write_c(path: Any, exported: Any, precision: str) -> list[Path]:
     if precision not in ("double", "float"):
         raise TraceError(f"dtype={precision!r}: C has double and float here")
     name = identifier(exported.name, "function")
-    c, names = CProgram(), [argument(n, f"x{i}") for i, n in enumerate(exported.names)]
+    c, names = CSmallPrograms(), [argument(n, f"x{i}") for i, n in enumerate(exported.names)]
     names = names if len({*names, name}) == len(names) + 1 else [f"x{i}" for i in range(len(names))]
     given = [Ref(n if s else f"{n}[0]", s) for n, s in zip(names, exported.inputs, strict=True)]
     found = c.program(exported.program, given)

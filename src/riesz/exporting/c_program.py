@@ -234,13 +234,6 @@ def _scaled(c: CProgram, op: float, xs: list[Ref], shape: Shape) -> Ref:
     return c.pointwise(xs, shape, lambda t: f"{number(op)} * {t[0]}")
 
 
-@C("a formula of math.h", Elementwise)
-def _elementwise(c: CProgram, op: Any, xs: list[Ref], shape: Shape) -> Ref:
-    if op.primitive.name == "psi":
-        c.helpers.add("riesz_psi")
-    return c.pointwise(xs, shape, lambda t: formula(op, t))
-
-
 @C("a sum", Combination)
 def _combination(c: CProgram, op: Combination, xs: list[Ref], shape: Shape) -> Ref:
     def text(t: list[str]) -> str:
@@ -262,12 +255,6 @@ def _reshape(c: CProgram, op: Reshape, xs: list[Ref], shape: Shape) -> Ref:
     return found
 
 
-@C("a cast", Cast)
-def _cast(c: CProgram, op: Cast, xs: list[Ref], shape: Shape) -> Ref:
-    narrow = np.dtype(op.target).itemsize == 4
-    return c.pointwise(xs, shape, lambda t: f"(float){t[0]}") if narrow else xs[0]
-
-
 C("one of several results", Get)(lambda c, op, xs, shape: xs[0][op.at])
 
 
@@ -280,9 +267,10 @@ _WHOLE = {"int8": "signed char", "int16": "short", "int32": "int"}
 _WHOLE |= {"uint8": "unsigned char", "uint16": "unsigned short", "uint32": "unsigned int"}
 
 
+@C("a formula of math.h", Elementwise)
+@C("a cast", Cast)
 @C("a comparison", Discrete)
-def _discrete(c: CProgram, op: Discrete, xs: list[Ref], shape: Shape) -> Ref:
-    name = getattr(op.function, "__name__", "")
+def _elementwise(c: CProgram, op: Any, xs: list[Ref], shape: Shape) -> Ref:
     if op is ANYWHERE:
         found = c.new(())
         c.line(f"{found.text} = 1;")
@@ -291,26 +279,40 @@ def _discrete(c: CProgram, op: Discrete, xs: list[Ref], shape: Shape) -> Ref:
         c.line(f"if ({xs[0].at(i)} != 0) {found.text} = 0;")
         c.close()
         return found
-    named = dict(op.parameters)
+    if mixes(op):
+        return ORDERED[op.function.__name__](c, xs, shape, **dict(op.parameters))
+    text = template(c, op)
+    return xs[0] if text == "{0}" else c.pointwise(xs, shape, lambda t: text.format(*t))
+
+
+def mixes(op: Any) -> bool:
+    """Whether a function without a derivative is not one of numbers."""
+    return op is ANYWHERE or (type(op) is Discrete and getattr(op.function, "__name__", "") in ORDERED)
+
+
+def template(c: CProgram, op: Any) -> str:
+    """An elementwise step as C, {0}, {1}, … for its arguments."""
+    if isinstance(op, Cast):
+        return "(float){0}" if np.dtype(op.target).itemsize == 4 else "{0}"
+    if isinstance(op, Elementwise):
+        if op.primitive.name == "psi":
+            c.helpers.add("riesz_psi")
+        return formula(op, ["{0}", "{1}"])
+    name, named = getattr(op.function, "__name__", ""), dict(op.parameters)
     if name == "as_type":
         kind = np.dtype(named["dtype"])
-        text = {"f": "(float){0}" if kind.itemsize == 4 else "{0}", "b": "{0} != 0"}.get(kind.kind, "trunc({0})")
         if kind.kind in "iu" and kind.itemsize < 8:
-            text = f"({_WHOLE[kind.name]})(long long){{0}}"
-        return c.pointwise(xs, shape, lambda t: text.format(*t))
+            return f"({_WHOLE[kind.name]})(long long){{0}}"
+        return {"f": "(float){0}" if kind.itemsize == 4 else "{0}", "b": "{0} != 0"}.get(kind.kind, "trunc({0})")
     if name == "_wrap":
-        return c.pointwise(xs, shape, lambda t: f"{t[0]} < 0 ? {t[0]} + {named['n']} : {t[0]}")
-    if name in ORDERED:
-        return ORDERED[name](c, xs, shape, **named)
+        return f"{{0}} < 0 ? {{0}} + {named['n']} : {{0}}"
     if name == "round" and named.get("decimals"):
         k = number(10.0 ** named["decimals"])
-        return c.pointwise(xs, shape, lambda t: f"rint({t[0]} * {k}) / {k}")
+        return f"rint({{0}} * {k}) / {k}"
     if op.shaped is not None or name not in DISCRETE or (named and name != "round"):
         raise TraceError(f"{name or op.title} is not known in C; export to numpy")
-    for helper in HELPERS:
-        if helper in DISCRETE[name]:
-            c.helpers.add(helper)
-    return c.pointwise(xs, shape, lambda t: DISCRETE[name].format(*t))
+    c.helpers.update([helper for helper in HELPERS if helper in DISCRETE[name]])
+    return DISCRETE[name]
 
 
 @C("loops over its labels", Contraction)
