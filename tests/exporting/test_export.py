@@ -14,6 +14,7 @@ from sampling import LEVEL
 import riesz as rz
 from riesz.errors import TraceError
 from riesz.exporting.exporters import opened
+from riesz.runtime import tuning
 from riesz.tracing.argument_trees import flatten
 
 x, A = np.ones(4), np.arange(12.0).reshape(3, 4)
@@ -140,10 +141,71 @@ def flat(value):
 def test_c_gives_what_numpy_gives(name, tmp_path):
     f, args = CASES[name]
     g = rz.compile(f, *args)
-    for dtype, tolerance in (("double", 1e-14), ("float", 1e-5)):
-        g.export("c", tmp_path / dtype, dtype=dtype)
-        wanted = flat(g(*example(g)))
-        np.testing.assert_allclose(printed(tmp_path / dtype), wanted, rtol=0, atol=tolerance * np.abs(wanted).max())
+    wanted = flat(g(*example(g)))
+    for dtype, most, tolerance in (("double", 4000, 1e-14), ("float", 4000, 1e-5), ("double", 0, 1e-14)):
+        with tuning.override(C_OPERATIONS=most):
+            g.export("c", tmp_path / f"{dtype}{most}", dtype=dtype)
+        found = printed(tmp_path / f"{dtype}{most}")
+        np.testing.assert_allclose(found, wanted, rtol=0, atol=tolerance * np.abs(wanted).max())
+
+
+def equations(a, b):
+    """Two and three equations, with rows that change places, and the transposed ones."""
+    scaled = a * np.array([1e-3, 1.0, 10.0])[:, None]
+    first = np.linalg.solve(scaled[:, :2, :2], b[:, :2, None])
+    return first, np.linalg.solve(np.swapaxes(scaled, 1, 2), b[..., None]), np.linalg.solve(scaled, a)
+
+
+def sums(x, A):
+    """Running sums from both ends and along both axes, means, differences of what is one number."""
+    y = np.cumsum(A * x, 1) + np.cumsum(A, 0)[::-1]
+    return y, np.cumsum(x[::-1])[::-1] ** 4, np.mean(y) - np.prod(x), x[::2], np.where(A > 0.5, A, -A) ** -2
+
+
+@gcc
+@pytest.mark.parametrize(
+    ("f", "args"),
+    [
+        (equations, (np.ones((2, 3, 3)), np.ones((2, 3)))),
+        (
+            rz.grad(lambda a, b: sum([np.sum(y**2) for y in equations(a, b)]), (0, 1)),
+            (np.ones((2, 3, 3)), np.ones((2, 3))),
+        ),
+        (sums, (x, A)),
+        (rz.grad(lambda x, A: sum([np.sum(y**2) for y in sums(x, A)]), (0, 1)), (x, A)),
+    ],
+)
+def test_small_programs_have_no_loops(f, args, tmp_path):
+    g = rz.compile(f, *args)
+    source = next(p for p in g.export("c", tmp_path) if p.suffix == ".c" and p.name != "main.c").read_text()
+    assert "for (" not in source and "static" not in source
+    wanted = flat(g(*example(g)))
+    np.testing.assert_allclose(printed(tmp_path), wanted, rtol=1e-12, atol=1e-14 * np.abs(wanted).max())
+
+
+@gcc
+def test_large_constants_beside_small_steps_are_tables(tmp_path):
+    table = np.sin(np.arange(30_000.0))
+    g = rz.compile(lambda x: (x[0] * table[np.floor(9 * x).astype(int)], table[::2] ** 2, x[:2]), x)
+    g.export("c", tmp_path)
+    np.testing.assert_allclose(printed(tmp_path), flat(g(*example(g))), rtol=1e-14)
+
+
+@gcc
+@pytest.mark.parametrize("most", [0, 4000])
+def test_what_is_not_finite_is_as_in_numpy(most, tmp_path):
+    """0 * inf is nan, 0 where it is chosen, a maximum keeps nan."""
+    B = np.array([[1.0, 0.0, 0.5], [0.0, 1.0, 0.0]])
+
+    def f(x):
+        y = np.log(np.round(x[:3])) / (x[:3] - x[:3])
+        return B @ (1 / (x[:3] - x[:3])), y, np.where(y > 0, y, 0.0), np.maximum(y - y, 1.0), 0.0 * (1 / (x - x))
+
+    g = rz.compile(f, x)
+    with tuning.override(C_OPERATIONS=most):
+        g.export("c", tmp_path)
+    with np.errstate(all="ignore"):
+        np.testing.assert_array_equal(printed(tmp_path), flat(f(*example(g))))
 
 
 @gcc

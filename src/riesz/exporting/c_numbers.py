@@ -19,11 +19,11 @@ from ..ops.op import Cast, Combination, Contraction, Elementwise, Reduction, Res
 from ..ops.opaque import Discrete, Ruled, Select
 from ..programs.axis import scalars
 from ..programs.axis.scalars import ZERO, Fixed, Operation, Scalars, Small, TooMany
-from ..programs.program import Constant, Program
+from ..programs.program import INPUT, Constant, Program
 from ..relations.kinds import Triangular
 from ..runtime import tuning
-from ..terms.primitives import Primitive
 from ..spaces.formal_vectors import dense
+from ..terms.primitives import Primitive
 from .c_formulas import number
 from .c_program import C, CProgram, Ref, mixes, template
 
@@ -33,6 +33,9 @@ _SIGNS |= {scalars.EQUAL: "==", scalars.UNEQUAL: "!="}
 _FORMS = {op: f"{{0}} {sign} {{1}}" for op, sign in _SIGNS.items()}
 _FORMS |= {scalars.NEGATIVE: "-{0}", scalars.SQRT: "sqrt({0})", scalars.POWER: "pow({0}, {1})"}
 _FORMS |= {scalars.SELECT: "{0} != 0 ? {1} : {2}"}
+_EQUATIONS = 3
+"""Systems of up to so many are solved without loops."""
+_LARGER = Operation("fabs({0}) > fabs({1})", None)
 
 
 class CNumbers(WholeNodes):
@@ -44,16 +47,14 @@ class CNumbers(WholeNodes):
         self.steps: list[int] = []
         live = program.needed(program.outputs)
         for slot, (op, args, shape) in enumerate(zip(program.ops, program.args, program.shapes, strict=True)):
-            if not live[slot] or not args:
+            if not live[slot] or op is INPUT or type(op) is Constant:
                 continue
-            if isinstance(op, _KNOWN) and not mixes(op):
+            if type(op) in _KNOWN and not mixes(op):
                 if type(op) is Contraction and op.guarded >= 0:
                     op, args = op.unguarded, args[:-1]
                 self._small[slot] = self.unrolled(op, [self.small(a) for a in args], shape)
-            elif _of_one_equation(op, [program.shapes[a] for a in args]):
-                a, b = [np.broadcast_to(self.small(a), shape).ravel().tolist() for a in args]
-                nodes = [self.graph.divide(y, x) for x, y in zip(a, b, strict=True)]
-                self._small[slot] = np.array(nodes).reshape(shape)
+            elif type(op) is Ruled and op.smooth.name == "solve" and program.shapes[args[0]][-1] <= _EQUATIONS:
+                self._small[slot] = self._solved(*[self.small(a) for a in args], **dict(op.parameters))
             else:
                 self.steps.append(slot)
 
@@ -86,12 +87,33 @@ class CNumbers(WholeNodes):
                 sums[i] = total
         return found
 
+    def _solved(self, a: Any, b: Any, transposed: bool) -> Any:
+        """Few equations, as `riesz_solve` solves them: rows are exchanged by selections."""
+        graph, n, found = self.graph, a.shape[-1], np.empty(b.shape, np.intp)
+        for at in np.ndindex(*b.shape[:-2]):
+            rows = np.hstack([a[at].T if transposed else a[at], b[at]]).tolist()
+            for j in range(n):
+                for i in range(j + 1, n):
+                    larger = graph.apply(_LARGER, (rows[i][j], rows[j][j]))
+                    pairs = list(zip(rows[j], rows[i], strict=True))
+                    rows[j] = [graph.select(larger, y, x) for x, y in pairs]
+                    rows[i] = [graph.select(larger, x, y) for x, y in pairs]
+                for i in range(j + 1, n):
+                    factor = graph.divide(rows[i][j], rows[j][j])
+                    self._subtract(rows[i], factor, rows[j], j + 1)
+            for j in range(n - 1, -1, -1):
+                for i in range(j + 1, n):
+                    self._subtract(rows[j], rows[j][i], rows[i], n)
+                rows[j][n:] = [graph.divide(x, rows[j][j]) for x in rows[j][n:]]
+            found[at] = [row[n:] for row in rows]
+        return found
+
+    def _subtract(self, row: list[int], factor: int, other: list[int], start: int) -> None:
+        for k in range(start, len(row)):
+            row[k] = self.graph.subtract(row[k], self.graph.product([factor, other[k]]))
+
     def _constants(self, value: Any, shape: Any) -> Any:
         return super()._constants(np.asarray(dense(value), float), shape)
-
-
-def _of_one_equation(op: Any, shapes: Sequence[Any]) -> bool:
-    return type(op) is Ruled and op.smooth.name == "solve" and shapes[0][-2:] == (1, 1)
 
 
 class CSmallPrograms(CProgram):
@@ -107,7 +129,10 @@ class CSmallPrograms(CProgram):
         texts: dict[int, str] = {}
 
         def array(slot: int) -> Any:
-            if slot not in refs:
+            op = program.ops[slot]
+            if slot not in refs and type(op) is Constant:
+                refs[slot] = self.constant(op.value)
+            elif slot not in refs:
                 nodes = numbers.small(slot)
                 found = refs[slot] = self.new(nodes.shape) if nodes.shape else None
                 for place, node in enumerate(nodes.ravel().tolist()):
