@@ -109,6 +109,10 @@ CASES = {
         lambda x: ((x - x).astype(bool) + (9 * x).astype(int) + (x > 0.5), (9 * x) // 0.3, x % 0.3, np.round(x, 1)),
         (x,),
     ),
+    "masks": (
+        lambda a: (np.where(~(a > 0.5), a, 2 * a), np.cumsum(a > 0.5, 0), np.cumsum((9 * a).astype(int), 1)),
+        (A,),
+    ),
     "special": (
         rz.grad(lambda x: np.sum(scipy.special.gammaln(x) + scipy.special.xlogy(x, x) * scipy.special.erf(x))),
         (x,),

@@ -12,8 +12,10 @@ from typing import Any
 from ..errors import TraceError
 from ..ops.convolution import Convolution, ExchangedLeg
 from ..ops.opaque import Ruled, Strongly
+from ..relations.index_sets import Seg
+from ..relations.kinds import Triangular
 from .c_formulas import HELPERS
-from .c_program import ORDERED, C, CProgram, Ref, Shape, flat
+from .c_program import ORDERED, C, CProgram, Ref, Shape, flat, running
 
 
 def _over(
@@ -169,6 +171,15 @@ def _share(c: CProgram, xs: list[Ref], shape: Shape, lower: bool) -> Ref:
     return found
 
 
+def _cumsum(c: CProgram, xs: list[Ref], shape: Shape, axis: int) -> Ref:
+    """Running sums of integers."""
+    n, found = Seg(shape[axis]), c.new(shape)
+    sizes = math.prod(shape[:axis]), n.size, math.prod(shape[axis:]) // max(n.size, 1)
+    running(c, Triangular(n, n), xs[0], found, sizes, "=")
+    return found
+
+
+ORDERED["cumsum"] = _cumsum
 ORDERED |= {name: _fold(name) for name in _FOLDS}
 ORDERED |= {"_top": _fold("max"), "amax": _fold("max"), "amin": _fold("min"), "argmax": _best(True)}
 ORDERED |= {"argmin": _best(False), "shares": _shares, "_argsort": _order(0), "_order_or_nan": _order(1)}

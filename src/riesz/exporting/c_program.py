@@ -380,7 +380,7 @@ def _reduction(c: CProgram, op: Reduction, xs: list[Ref], shape: Shape) -> Ref:
         n, m, a = relation.source.size, relation.target.size, math.prod(x.shape[: op.axis])
         b = math.prod(x.shape[op.axis + len(relation.source.box or ()) :])
         if type(relation) is Triangular:
-            _running(c, relation, x, found, (a, n, b), sign)
+            running(c, relation, x, found, (a, n, b), sign)
             continue
         rows, cols, times = [np.asarray(v) for v in relation.pairs()]
         if not len(rows) or not a * b:
@@ -403,7 +403,7 @@ def _reduction(c: CProgram, op: Reduction, xs: list[Ref], shape: Shape) -> Ref:
     return found
 
 
-def _running(c: CProgram, relation: Triangular, x: Ref, found: Ref, sizes: tuple[int, int, int], sign: str) -> None:
+def running(c: CProgram, relation: Triangular, x: Ref, found: Ref, sizes: tuple[int, int, int], sign: str) -> None:
     """Sums of what stands before or behind."""
     a, n, b = sizes
     lead, rest, j, t = c.name("i"), c.name("j"), c.name("p"), c.name("t")

@@ -56,6 +56,7 @@ _DISCRETE += (
     " isfinite floor ceil trunc rint sign absolute negative add subtract multiply minimum maximum argsort argmax"
 )
 _DISCRETE += " argmin floor_divide remainder fmod power square copysign arctan2 clip round isinf isposinf isneginf fmax"
+_DISCRETE += " cumsum cumprod"
 _DISCRETE += " fmin where max min sum prod any all isclose invert bitwise_and bitwise_or bitwise_xor count_nonzero"
 
 

@@ -255,9 +255,14 @@ for _u in (
     *(np.floor, np.ceil, np.rint, np.trunc, np.floor_divide, np.heaviside, np.signbit, np.gcd, np.lcm),
     *(np.less, np.less_equal, np.greater, np.greater_equal, np.equal, np.not_equal, np.isnan, np.isfinite, np.isinf),
     *(np.logical_and, np.logical_or, np.logical_not, np.logical_xor, np.left_shift, np.right_shift),
-    *(np.bitwise_and, np.bitwise_or, np.bitwise_xor, np.invert),
+    *(np.bitwise_and, np.bitwise_or, np.bitwise_xor),
 ):
     _flat(_u)
+
+
+@answers(np.invert, what="discrete", rule=_FLAT)
+def _inverted(x: Any) -> Any:
+    return discrete(np.logical_not if type(x) is Traced and x.dtype.kind == "b" else np.invert, x)
 
 
 # -- functions that choose --------------------------------------------------------------------------------
