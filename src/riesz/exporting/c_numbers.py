@@ -165,7 +165,10 @@ class CSmallPrograms(CProgram):
                 texts[node] = number(op.value)
                 continue
             given = [texts[a] for a in graph.args[node]]
-            text = refs[op.slot].at(f"{op.at}") if type(op) is Small else _FORMS.get(op, op.name).format(*given)
+            if type(op) is Small:
+                text: str = refs[op.slot].at(f"{op.at}")
+            else:
+                text = (_FORMS[op] if op in _FORMS else op.name).format(*given)
             texts[node] = text if text.isidentifier() else self.name("t")
             if texts[node] != text:
                 self.line(f"const real {texts[node]} = {text};")
