@@ -1,5 +1,5 @@
-"""Sums along the rows of a Parquet file that does not fit into the memory allowed: riesz by batches and by its SQL,
-against the same query as one writes it for DuckDB. In one run; results compared.
+"""Sums along the rows of a Parquet file that does not fit into the memory allowed: riesz by batches and by SQL of
+DuckDB and Polars, against the same query as one writes it for DuckDB. In one run; results compared.
 
     python bench/tables.py [ROWS]       100,000,000 rows unless said otherwise; the file is made once, in bench/.data
 """
@@ -57,15 +57,17 @@ def main(rows: int) -> None:
     v, w = rng.random(NODES), rng.random(NODES)
     table = rz.relations.table(path, memory=MEMORY)
     print(f"{table}; {path.stat().st_size >> 20:,} MB on disk, DuckDB's memory {MEMORY}")
-    R, S = (
+    R, S, P = (
         table.relation("source", "target", sizes=(NODES, NODES), weight="weight", engine=engine)
-        for engine in ("stream", "duckdb")
+        for engine in ("stream", "duckdb", "polars")
     )
     y = timed("riesz, batches, forward", lambda: R(v))
     x = timed("riesz, batches, adjoint", lambda: R.adjoint(w))
     np.testing.assert_allclose(y @ w, x @ v, rtol=1e-12)
     np.testing.assert_allclose(timed("riesz, SQL, forward", lambda: S(v)), y, rtol=1e-9)
     np.testing.assert_allclose(timed("riesz, SQL, adjoint", lambda: S.adjoint(w)), x, rtol=1e-9)
+    np.testing.assert_allclose(timed("riesz, Polars, forward", lambda: P(v)), y, rtol=1e-9)
+    np.testing.assert_allclose(timed("riesz, Polars, adjoint", lambda: P.adjoint(w)), x, rtol=1e-9)
 
     import duckdb
 

@@ -35,7 +35,7 @@ class Rows:
 
     def passes(self, scans: RowPasses) -> Callable[[RowPass, dict[int, Any]], list[Any]]:
         """What goes through the rows for one pass of a program."""
-        if self.engine == "duckdb":
+        if self.engine != "stream":
             from .sql_text import by_sql
 
             return lambda scan, known: by_sql(self, scans, scan, known)

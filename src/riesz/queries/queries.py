@@ -22,7 +22,7 @@ from .scans import RowPasses
 from .sources import Source
 from .sql_text import described
 
-ENGINES = ("stream", "duckdb")
+ENGINES = ("stream", "duckdb", "polars")
 
 
 class Query(Displayed):

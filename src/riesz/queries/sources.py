@@ -53,6 +53,7 @@ class Source:
             if value is not None:
                 self.connection.execute(f"SET {setting} = {literal(value) if isinstance(value, str) else int(value)}")
         self.keep: list[Any] = []
+        self._paths: list[str] = []
         self.rows_of = self._opened(given)
         self._described()
 
@@ -61,6 +62,7 @@ class Source:
         """Rows that SQL gives."""
         found = cls.__new__(cls)
         found.connection, found.rows_of, found.keep = connection, rows_of, list(keep)
+        found._paths = []
         found._described()
         return found
 
@@ -79,6 +81,7 @@ class Source:
         self.keys: dict[str, Any] = {}  # distinct values of the columns that are read as codes
         self._tables: dict[str, str] = {}
         self._ends: dict[str, tuple[int, int]] = {}
+        self._complete: set[str] = set()  # columns that have a number in each row
 
     def _opened(self, given: Any) -> str:
         """What stands behind FROM, for whatever was given."""
@@ -116,7 +119,14 @@ class Source:
         missing = [p for p in paths if not any(c in p for c in "*?[") and not Path(p).exists()]
         if missing:
             raise RelationError(f"there is no file {missing[0]!r}")
-        return f"{readers.pop()}([{', '.join(map(literal, paths))}])"
+        reader = readers.pop()
+        self._paths = paths if reader == "read_parquet" else []
+        return f"{reader}([{', '.join(map(literal, paths))}])"
+
+    def parquet_files(self) -> list[str]:
+        """The files, where rows are those of Parquet files."""
+        found = [self.connection.sql(f"SELECT file FROM glob({literal(p)})").fetchall() for p in self._paths]
+        return [file for rows in found for (file,) in rows]
 
     # -- asking --------------------------------------------------------------------------------------------
 
@@ -179,6 +189,27 @@ class Source:
         if not whole and str(values.type).startswith("decimal"):
             values = values.cast("float64")
         return np.asarray(values.to_numpy(zero_copy_only=False), np.intp if whole else float)
+
+    def complete(self, columns: Sequence[str]) -> None:
+        """An error where a row has no number in one of these columns: what SQL makes of NULL and NaN is not what NumPy
+        does (it leaves NULL out of sums, and NaN is the largest number). Each column is looked through once."""
+        asked, shown = [c for c in columns if c not in self._complete], list[str]()
+        for column in asked:
+            name = quoted(column)
+            real = column not in self.keys and self.kind(column) == "real"
+            gap = f"{name} IS NULL" + (f" OR isnan(CAST({name} AS DOUBLE))" if real else "")
+            shown.append(f"count(*) FILTER (WHERE {gap})")
+        if not asked:
+            return
+        found = self.connection.sql(f"SELECT {', '.join(shown)} FROM {self.rows_of}").fetchall()[0]
+        for column, lost in zip(asked, found, strict=True):
+            if lost:
+                raise RelationError(
+                    f"{lost:,} rows have no number in {column!r} (NULL or NaN), of which SQL makes something else than "
+                    "NumPy: go through the rows with engine='stream', or leave them out, "
+                    f'rz.relations.table(connection.sql("SELECT … WHERE {column} IS NOT NULL"), connection=connection)'
+                )
+        self._complete.update(asked)
 
     def largest(self, column: str) -> int:
         """The largest number of a column of whole numbers, or of codes; −1 where there are no rows."""

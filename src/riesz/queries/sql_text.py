@@ -21,42 +21,10 @@ from ..ops.op import Cast, Combination, Contraction, Elementwise, Reshape
 from ..ops.opaque import Discrete, Put, Select, Strongly, Take
 from ..programs.program import Constant
 from ..spaces.formal_vectors import dense
+from .polars_rows import polars_answer, polars_rows
 from .scans import RowPass, RowPasses, constant
 from .sources import quoted
-
-_SAME = "sin cos tan sinh cosh tanh exp log2 log10 sqrt cbrt"
-FORMULAS: dict[str, str] = {
-    **{name: f"{name}({{0}})" for name in _SAME.split()},
-    **{"arcsin": "asin({0})", "arccos": "acos({0})", "arctan": "atan({0})", "arctan2": "atan2({0}, {1})"},
-    **{"arcsinh": "asinh({0})", "arccosh": "acosh({0})", "arctanh": "atanh({0})"},
-    **{"ln": "ln({0})", "absolute": "abs({0})", "root": "sqrt({0})", "divide": "({0} / {1})"},
-    **{"pow": "power({0}, {1})", "exp2": "power(2, {0})", "expm1": "(exp({0}) - 1)", "log1p": "ln(1 + {0})"},
-    **{"hypot": "sqrt({0} * {0} + {1} * {1})", "sigmoid": "(1 / (1 + exp(-{0})))", "sign": "sign({0})"},
-    **{"relu": "greatest({0}, 0)", "maximum": "greatest({0}, {1})", "minimum": "least({0}, {1})"},
-    "step": "CASE WHEN {0} > 0 THEN 1 ELSE 0 END",
-    "inverse": "CASE WHEN {0} = 0 THEN 0 ELSE 1 / {0} END",
-    "log0": "CASE WHEN {0} = 0 THEN 0 ELSE ln({0}) END",
-    "larger": "CASE WHEN {0} > {1} THEN 1 WHEN {0} = {1} THEN 0.5 ELSE 0 END",
-    "power_slope": "CASE WHEN {1} = 0 THEN 0 ELSE {1} * power({0}, {1} - 1) END",
-    "gammaln": "lgamma({0})",
-}
-"""Primitives by their names."""
-
-DISCRETE: dict[str, str] = {
-    **{"less": "({0} < {1})", "less_equal": "({0} <= {1})", "greater": "({0} > {1})", "greater_equal": "({0} >= {1})"},
-    **{"equal": "({0} = {1})", "not_equal": "({0} <> {1})"},
-    **{"add": "({0} + {1})", "subtract": "({0} - {1})", "multiply": "({0} * {1})", "negative": "(-{0})"},
-    **{"floor_divide": "floor({0} / {1})", "remainder": "({0} - {1} * floor({0} / {1}))"},
-    **{"floor": "floor({0})", "ceil": "ceil({0})", "trunc": "trunc({0})", "rint": "round_even({0}, 0)"},
-    **{"minimum": "least({0}, {1})", "maximum": "greatest({0}, {1})", "absolute": "abs({0})", "sign": "sign({0})"},
-    **{"_same": "{0}", "as_type": "{0}", "_as_type": "{0}", "astype": "{0}"},
-}
-LOGIC: dict[str, str] = {
-    **{"logical_and": "({0} AND {1})", "bitwise_and": "({0} AND {1})", "logical_or": "({0} OR {1})"},
-    **{"bitwise_or": "({0} OR {1})", "logical_not": "(NOT {0})", "invert": "(NOT {0})"},
-    **{"logical_xor": "({0} <> {1})", "bitwise_xor": "({0} <> {1})"},
-}
-"""Functions without a derivative, of numbers and of truth values."""
+from .sql_dialects import DIALECTS, LOGIC, TRUTHS, SqlDialect
 
 _WORDS = """
 t i v k all and any as asc both by case cast check column create desc distinct do else end except false fetch
@@ -65,8 +33,6 @@ order placing primary references returning right select show some symmetric tabl
 using variadic when where window with"""
 RESERVED = frozenset(_WORDS.split())
 """Names that SQL, or a query of ours, has for something else."""
-
-TRUTHS = ("less", "less_equal", "greater", "greater_equal", "equal", "not_equal", "isnan", "isfinite", *LOGIC)
 
 
 class Text(NamedTuple):
@@ -95,19 +61,19 @@ class Statement(NamedTuple):
     size: int | None
 
 
-def number(x: Any) -> str:
-    """A number as SQL reads it."""
-    x = float(x)
-    if math.isfinite(x):
-        return f"{int(x)}" if x == int(x) and abs(x) < 1 << 53 else f"{x!r}"
-    return f"CAST('{'nan' if x != x else 'inf' if x > 0 else '-inf'}' AS DOUBLE)"
-
-
 class _Writer:
     """The expressions of a pass."""
 
-    def __init__(self, scans: RowPasses, result: int, rows: Any, names: dict[int, str]) -> None:
-        columns, self.source = rows.columns, rows.source
+    def __init__(
+        self,
+        scans: RowPasses,
+        result: int,
+        rows: Any,
+        names: dict[int, str],
+        dialect: SqlDialect,
+        known: dict[int, Any],
+    ) -> None:
+        columns, self.source, self.dialect, self.known = rows.columns, rows.source, dialect, known
         self.scans, self.program, self.names = scans, scans.program, names
         self.columns = {slot: columns[i] for slot, i in scans.columns.items()}
         self.joins: dict[tuple[int, str], str] = {}
@@ -138,16 +104,23 @@ class _Writer:
         if len(self.program.shapes[slot]) != 1:
             raise _refused("arrays with several numbers for each row")
         if slot in self.columns:
-            self.texts[slot] = self.plain[slot] = Text(f"t.{quoted(self.columns[slot])}")
+            self.texts[slot] = self.plain[slot] = Text(self._column(self.columns[slot]))
             return
         text = self._expression(slot, self.texts)
         self.plain[slot] = self._expression(slot, self.plain)
         if max(len(text.sql), len(self.plain[slot].sql)) > 100_000:
             raise _refused("expressions of more than 100,000 letters")
-        if named and not text.sql.replace("_", "").replace(".", "").replace('"', "").isalnum():
+        if named and self.dialect.names and not text.sql.replace("_", "").replace(".", "").replace('"', "").isalnum():
             self.inner.append(f"{text.sql} AS v{slot}")
             text = Text(f"v{slot}", text.truth)
         self.texts[slot] = text
+
+    def _column(self, column: str) -> str:
+        """A column, with numbers of 64 bits."""
+        kind, text = self.source.kinds[column], f"t.{quoted(column)}"
+        if column in self.source.keys or kind in ("BIGINT", "DOUBLE") or not self.dialect.names:
+            return text
+        return f"CAST({text} AS {'DOUBLE' if self.source.kind(column) == 'real' else 'BIGINT'})"
 
     def _given(self, slot: int, texts: dict[int, Text]) -> Text:
         """An argument: of a row, or a number."""
@@ -155,12 +128,14 @@ class _Writer:
             return texts[slot]
         op, shape = self.program.ops[slot], self.program.shapes[slot]
         if type(op) is Constant:
-            return _constant(constant(op, self.program.shapes[slot]))
+            return self._constant(constant(op, self.program.shapes[slot]))
         if math.prod(shape) != 1:
             raise _refused("an array that is not looked up by a column")
         if type(op) is float:
-            return Text(f"({number(op)} * {self._given(self.program.args[slot][0], texts).number})")
+            return Text(f"({self.dialect.number(op)} * {self._given(self.program.args[slot][0], texts).number})")
         name = self.names.get(slot, f"c{slot}")
+        if not self.dialect.names and slot in self.known:
+            return Text(self.dialect.number(np.reshape(self.known[slot], -1)[0]))
         self.numbers[name] = slot
         return Text(f"${name}")
 
@@ -169,22 +144,24 @@ class _Writer:
         if isinstance(op, Strongly):
             op = op.op
         if type(op) is Constant:
-            return _constant(constant(op, self.program.shapes[slot]))
+            return self._constant(constant(op, self.program.shapes[slot]))
         if isinstance(op, Take):
             return self._looked_up(args[0], args[1])
         xs = [self._given(a, texts) for a in args]
         match op:
             case float():
-                return Text(f"({number(op)} * {xs[0].number})")
+                return Text(f"({self.dialect.number(op)} * {xs[0].number})")
             case Combination():
-                return Text("(" + _sum(op.coefficients, [x.number for x in xs]) + ")")
+                return Text("(" + _sum(op.coefficients, [x.number for x in xs], self.dialect) + ")")
             case Elementwise():
                 return Text(self._primitive(op, [x.number for x in xs]))
             case Select():
                 if xs[1].truth and xs[2].truth:
                     return Text(f"CASE WHEN {xs[0].condition} THEN {xs[1].sql} ELSE {xs[2].sql} END", True)
                 return Text(f"CASE WHEN {xs[0].condition} THEN {xs[1].number} ELSE {xs[2].number} END")
-            case Cast() | Reshape():
+            case Cast():
+                return _converted(np.dtype(op.target), xs[0])
+            case Reshape():
                 return xs[0]
             case Discrete():
                 return xs[0] if self._counts(op, args) else self._discrete(op, xs)
@@ -202,10 +179,10 @@ class _Writer:
         name, k = op.primitive.name, op.primitive.parameter
         if name == "power" and k is not None:
             short = {2.0: f"({xs[0]} * {xs[0]})", 1.0: xs[0], -1.0: f"(1 / {xs[0]})"}
-            return short[k] if k in short and len(xs[0]) < 40 else f"power({xs[0]}, {number(k)})"
-        if name not in FORMULAS or k is not None:
-            raise _refused(f"the function {name}")
-        return FORMULAS[name].format(*xs)
+            return short[k] if k in short and len(xs[0]) < 40 else f"power({xs[0]}, {self.dialect.number(k)})"
+        if name not in self.dialect.formulas or k is not None:
+            raise _refused(f"the function {name}", self.dialect)
+        return self.dialect.formulas[name].format(*xs)
 
     def _discrete(self, op: Discrete, xs: list[Text]) -> Text:
         name, named = op.function.__name__, dict(op.parameters)
@@ -217,13 +194,13 @@ class _Writer:
             return Text(f"CASE WHEN {xs[0].condition} THEN 0 ELSE 1 END")
         if name in LOGIC and name.startswith("logical"):
             return Text(LOGIC[name].format(*[x.condition for x in xs]), True)
-        if name == "isnan":
-            return Text(f"isnan({xs[0].number})", True)
-        if name == "isfinite":
-            return Text(f"isfinite({xs[0].number})", True)
-        if name not in DISCRETE or op.shaped is not None:
-            raise _refused(f"the function {name.strip('_')}")
-        return Text(DISCRETE[name].format(*[x.number for x in xs]), name in TRUTHS)
+        if name == "as_type":
+            return _converted(np.dtype(named["dtype"]), xs[0])
+        if name in ("isnan", "isfinite") and self.dialect.names:
+            return Text(f"{name}({xs[0].number})", True)
+        if name not in self.dialect.discrete or op.shaped is not None:
+            raise _refused(f"the function {name.strip('_')}", self.dialect)
+        return Text(self.dialect.discrete[name].format(*[x.number for x in xs]), name in TRUTHS)
 
     def _looked_up(self, array: int, index: int) -> Text:
         """An entry of an array at the number of a row; of 0, 1, 2, … the number itself."""
@@ -233,6 +210,8 @@ class _Writer:
         if type(op) is Constant and np.array_equal(dense(op.value), np.arange(shape[0])):
             return self.plain[index]
         at = self.plain[index].number
+        if not self.dialect.names and index not in self.columns:
+            at = f"CAST({at} AS BIGINT)"
         if (array, at) not in self.joins:
             name = self.names.get(array, f"a{array}")
             while name in self.arrays or name.lower() in RESERVED:
@@ -240,14 +219,14 @@ class _Writer:
             self.joins[array, at], self.arrays[name] = name, array
         return Text(f"{self.joins[array, at]}.v")
 
-
-def _constant(value: Any) -> Text:
-    """A number, or an array of one number for all rows."""
-    array = np.asarray(value)
-    if array.size != 1 and any(array.strides):
-        raise _refused("an array with a number for each row")
-    first = array.reshape(-1)[0] if array.size else 0.0
-    return Text("TRUE" if first else "FALSE", True) if array.dtype.kind == "b" else Text(number(first))
+    def _constant(self, value: Any) -> Text:
+        """A constant, or an array of one number for all rows."""
+        array = np.asarray(value)
+        if array.size != 1 and any(array.strides):
+            raise _refused("an array with a number for each row")
+        first = array.reshape(-1)[0] if array.size else 0.0
+        truth = array.dtype.kind == "b"
+        return Text("TRUE" if first else "FALSE", True) if truth else Text(self.dialect.number(first))
 
 
 def product(op: Contraction, xs: list[Text]) -> str:
@@ -260,24 +239,44 @@ def product(op: Contraction, xs: list[Text]) -> str:
     return f"CASE WHEN {' AND '.join(wanted)} THEN {plain} ELSE 0 END" if wanted else plain
 
 
-def _sum(coefficients: Sequence[float], xs: Sequence[str]) -> str:
+def _sum(coefficients: Sequence[float], xs: Sequence[str], dialect: SqlDialect) -> str:
     text = ""
     for k, x in zip(coefficients, xs, strict=True):
-        size = x if abs(k) == 1 else f"{number(abs(k))} * {x}"
+        size = x if abs(k) == 1 else f"{dialect.number(abs(k))} * {x}"
         text += (f" - {size}" if k < 0 else f" + {size}") if text else (f"-{size}" if k < 0 else size)
     return text
 
 
-def _refused(what: str) -> TraceError:
-    return TraceError(f"{what} cannot be written in SQL; go through the rows with engine='stream'")
+def _converted(dtype: np.dtype[Any], x: Text) -> Text:
+    """x.astype(dtype)."""
+    match dtype.kind, dtype.itemsize:
+        case "b", _:
+            return Text(x.condition, True)
+        case "i", 4 | 8:
+            return Text(f"trunc({x.number})")
+        case "f", 8:
+            return Text(x.number)
+        case "f", 4:
+            return Text(f"CAST(CAST({x.number} AS REAL) AS DOUBLE)")
+        case _:
+            raise _refused(f"astype({dtype})")
 
 
-def statement(scans: RowPasses, result: int, rows: Any, names: dict[int, str]) -> Statement:
-    """The query for one result of a pass."""
+def _refused(what: str, dialect: SqlDialect | None = None) -> TraceError:
+    whose = "" if dialect is None or dialect.names else f" of {dialect.engine}"
+    return TraceError(f"{what} cannot be written in SQL{whose}; go through the rows with engine='stream'")
+
+
+def statement(
+    scans: RowPasses, result: int, rows: Any, names: dict[int, str], known: dict[int, Any] | None = None
+) -> Statement:
+    """The query for one result of a pass, for the engine of the rows; by batches there is none, and DuckDB's is shown.
+    Numbers that are known stand in it where there are no parameters."""
+    dialect = DIALECTS.get(rows.engine, DIALECTS["duckdb"])
     op, args, shapes = scans.program.ops[result], scans.program.args[result], scans.program.shapes
     if scans.axis[result] is not None:
         raise _refused("a result for each row")
-    writer = _Writer(scans, result, rows, names)
+    writer = _Writer(scans, result, rows, names, dialect, known or {})
     if isinstance(op, Put):
         value, index = (writer._given(a, writer.texts) for a in args)
         head, size = f"{index.number} AS i, sum({value.number}) AS v", shapes[result][0]
@@ -288,7 +287,7 @@ def statement(scans: RowPasses, result: int, rows: Any, names: dict[int, str]) -
         head, size = f"sum({value}) AS v", None
     else:
         raise _refused("a sum with axes")
-    table, joins = rows.source.name_for(rows.columns), ""
+    table, joins = rows.source.name_for(rows.columns) if dialect.names else "rows", ""
     for (_, at), name in writer.joins.items():
         joins += f"\nLEFT JOIN {quoted(name)} AS {name} ON {name}.i = {at}"
     lost = [f"sum(CASE WHEN {name}.i IS NULL THEN 1 ELSE 0 END) AS lost_{name}" for name in writer.joins.values()]
@@ -306,23 +305,13 @@ def statement(scans: RowPasses, result: int, rows: Any, names: dict[int, str]) -
 
 def by_sql(rows: Any, scans: RowPasses, scan: RowPass, known: dict[int, Any]) -> list[Any]:
     """What comes out of a pass, by a query for each result."""
-    import pyarrow
-
     from ..errors import PositionError
 
-    con, found = rows.source.connection, list[Any]()
+    asked, found = polars_answer if rows.engine == "polars" else _answer, list[Any]()
+    rows.source.complete(rows.columns)
     for slot in scan.results:
-        made, registered = statement(scans, slot, rows, {}), list[str]()
-        try:
-            for name, array in made.arrays.items():
-                v = np.asarray(known[array], float)
-                con.register(name, pyarrow.table({"i": np.arange(len(v)), "v": v}))
-                registered.append(name)
-            given = {name: float(np.reshape(known[s], -1)[0]) for name, s in made.numbers.items()}
-            answer = (con.execute(made.sql, given) if given else con.execute(made.sql)).fetchnumpy()
-        finally:
-            for name in registered:
-                con.unregister(name)
+        made = statement(scans, slot, rows, {}, known)
+        answer = asked(rows, made, {name: np.asarray(known[a], float) for name, a in made.arrays.items()}, known)
         columns = {k: np.ma.filled(v, 0) if isinstance(v, np.ma.MaskedArray) else v for k, v in answer.items()}
         for name in made.arrays:
             if (lost := int(np.sum(columns[f"lost_{name}"]))) > 0:
@@ -335,10 +324,24 @@ def by_sql(rows: Any, scans: RowPasses, scan: RowPass, known: dict[int, Any]) ->
         at = columns["i"].astype(np.intp)
         if at.size and (at.min() < 0 or at.max() >= made.size):
             raise PositionError(f"a row belongs to group {at.max() if at.min() >= 0 else at.min()}, of {made.size:,}")
-        total = np.zeros(made.size)
-        total[at] = columns["v"]
-        found.append(total)
+        found.append(np.bincount(at, columns["v"], made.size))  # 0.0 and -0.0 may have been two groups
     return found
+
+
+def _answer(rows: Any, made: Statement, arrays: dict[str, Any], known: dict[int, Any]) -> dict[str, Any]:
+    """What DuckDB answers, column by column."""
+    import pyarrow
+
+    con, registered = rows.source.connection, list[str]()
+    try:
+        for name, v in arrays.items():
+            con.register(name, pyarrow.table({"i": np.arange(len(v)), "v": v}))
+            registered.append(name)
+        given = {name: float(np.reshape(known[s], -1)[0]) for name, s in made.numbers.items()}
+        return (con.execute(made.sql, given) if given else con.execute(made.sql)).fetchnumpy()
+    finally:
+        for name in registered:
+            con.unregister(name)
 
 
 def described(words: str, form: Any, names: Sequence[str], shapes: Sequence[Any]) -> list[str]:
@@ -346,6 +349,8 @@ def described(words: str, form: Any, names: Sequence[str], shapes: Sequence[Any]
     scans, rows = form.scans, form.rows
     called, lines = _called(form, names, shapes), list[str]()
     lines.append(f"{words}: {len(scans.scans)} {'pass' if len(scans.scans) == 1 else 'passes'} over the rows")
+    if rows.engine == "polars" and scans.scans:
+        lines.append(f"  rows: {polars_rows(rows)[1]}")
     for scan in scans.scans:
         for slot in scan.results:
             shape = scans.program.shapes[slot]

@@ -73,7 +73,7 @@ class RowTable(Displayed):
             )
         mine.meets(theirs)
         using = ", ".join(map(quoted, names))
-        sql = f"(SELECT * FROM {mine.rows_of} JOIN {theirs.rows_of} USING ({using}))"
+        sql = f"(SELECT * FROM {mine.rows_of} AS a JOIN {theirs.rows_of} AS b USING ({using}))"
         return RowTable(Source.of_sql(mine.connection, sql, [*mine.keep, *theirs.keep]))
 
     def window(self, order: str, by: str | None = None, preceding: int = 1) -> RowTable:
@@ -101,7 +101,8 @@ class RowTable(Displayed):
 
     def query(self, f: Callable[..., Any], *arrays: Any, engine: str = "stream") -> Query:
         """f(row, *arrays), a function of the arrays that goes through all rows; the arrays given are examples of their
-        shapes. `engine`: "stream" reads batches of rows, "duckdb" runs SQL."""
+        shapes. `engine`: "stream" reads batches of rows, "duckdb" runs SQL, "polars" runs SQL by Polars' streaming
+        engine."""
         return Query(self._source, f, arrays, engine, lambda given, seen: TableRow(self._source, given, seen))
 
     def relation(

@@ -80,7 +80,8 @@ MACHINES = {
     m.name: m
     for m in (
         # nvidia.com/h100: TF32 products without sparsity, 32 bits elsewhere, 80 GB at 3.35 TB/s, NVLink 900 GB/s both
-        # ways together. DGX H100: 8 of them, a network card of 400 Gb/s each. Latencies: NCCL, src/graph/tuning.cc.
+        # ways together. DGX H100: 8 of them, a network card of 400 Gb/s each. Assumed: latencies and
+        # starts, and that all clusters have these cards.
         Machine(
             "H100",
             products=494e12,
@@ -107,8 +108,8 @@ MACHINES = {
             message=4.4 * MICROSECOND,
         ),
         # cloud.google.com/tpu/docs/v5p: products in bfloat16, 95 GiB at 2765 GB/s, links 1200 GB/s both ways together,
-        # in a torus that holds them all. Other operations: 2 × 8 × 128 lanes of 4 units at 1.75 GHz, and a hop about a
-        # microsecond: jax-ml.github.io/scaling-book.
+        # in a torus that holds them all. Other operations: 2 × 8 × 128 lanes of 4 units at 1.75 GHz:
+        # jax-ml.github.io/scaling-book. Assumed: a hop and the starts take a microsecond.
         Machine(
             "TPU v5p",
             products=459e12,
@@ -124,7 +125,7 @@ MACHINES = {
         ),
     )
 }
-"""Published figures; what programs reach is a share of them."""
+"""Published rates, which programs reach a share of; latencies and starts are assumptions."""
 
 
 def as_machine(given: Machine | str) -> Machine:
