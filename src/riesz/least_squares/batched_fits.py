@@ -24,8 +24,8 @@ from .whitening import whitened
 
 FEWEST = 16
 """A fit that falls apart into fewer parts is solved as a whole."""
-START = 0.3
-"""The damping of many fits at first: from poor starts more of them find their minimum than with less, as fast."""
+START = 0.1
+"""The damping of many fits at first: from poor starts more of them find their minimum than with less or with more."""
 TAKEN = ("max_iterations", "tolerance", "cost_tolerance", "damping", "manifold", "weights", "information")
 
 

@@ -69,7 +69,7 @@ def levenberg_marquardt(
     **options: Any,
 ) -> LeastSquaresResult:
     """Minimise ½‖r(x)‖² by steps s with min ‖r + r'(x)s‖² + λ‖D s‖², D the column norms of r'; λ is `damping` at first
-    (1e-6; 0.3 for many separate fits; or where the fit given as x0 ended).
+    (1e-6; or where the fit given as x0 ended; 0.1 for many separate fits, where D is more alike in the first steps).
 
     `residual` is NumPy code or a combinator of one argument, a tree of floats and arrays like x0; `args` are passed on
     to it. x0 may be the result of another fit. It stops when the cosine between r and every column of r' is below

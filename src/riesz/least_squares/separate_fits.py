@@ -17,6 +17,11 @@ LONGEST_CHOLESKY = 12
 FEWEST_APART = 256
 """With fewer fits, those that are over are computed on with the others."""
 
+WEAKEST = 1000.0
+"""At first all unknowns of a fit are damped alike, by the largest D², but none by more than so many times its own: one
+that moves the residual little would else go astray, to where it moves nothing any more. In thirty rounds that falls to
+its own D² alone, so that units do not matter."""
+
 
 def picked(tree: Any, rows: Any) -> Any:
     """Some rows of all arrays of a tree."""
@@ -97,8 +102,9 @@ class SeparateFits:
 
     def _round(self, undamped: bool) -> None:
         stops, D = self.stops, np.where(self.scale > 0, self.scale, 1.0)
-        matrix = self.normal.copy()
-        np.einsum("ijj->ij", matrix)[...] += self.damping[:, None] * D**2
+        most, times = (D**2).max(axis=1, initial=0.0), np.maximum(WEAKEST * 0.8**self.iterations, 1.0)
+        matrix, weights = self.normal.copy(), np.minimum(most[:, None], times[:, None] * D**2)
+        np.einsum("ijj->ij", matrix)[...] += self.damping[:, None] * weights
         step = -self.length[:, None] * solved(matrix, self.slope)
         step = np.where(np.isfinite(step).all(axis=1) & self.live, step.T, 0.0).T
         moved = np.einsum("ij,ij->i", step, np.matmul(self.normal, step[:, :, None])[:, :, 0])
@@ -108,9 +114,9 @@ class SeparateFits:
         small = np.linalg.norm(D * step, axis=1) <= stops.tolerance * (here + stops.tolerance)
         small &= (self.damping <= 1.0) & (foretold >= 0)
         self._see(*self.look(x))
-        fell = before["costs"] - self.costs
+        fell, least = before["costs"] - self.costs, 1e-4 if undamped else 0.25
         ratio = np.where(foretold > 0, fell / np.where(foretold > 0, foretold, 1.0), -1.0)
-        taken = self.live & np.isfinite(self.costs) & np.isfinite(self.slope).all(axis=1) & (ratio > 1e-4)
+        taken = self.live & np.isfinite(self.costs) & np.isfinite(self.slope).all(axis=1) & (ratio > least)
         for name in ("r", "costs", "normal", "slope", "norms"):
             new = getattr(self, name)
             setattr(self, name, np.where(taken.reshape(-1, *[1] * (new.ndim - 1)), new, before[name]))
@@ -121,7 +127,7 @@ class SeparateFits:
             self.length = np.where(taken, 1.0, 0.5 * self.length)
             stuck = self.live & (self.length < 1e-12)
         else:
-            factor = np.where(ratio > 0.75, 0.1, np.where(ratio > 0.25, 1.0 / 3.0, 1.0))
+            factor = np.where(ratio > 0.75, 0.1, 1.0 / 3.0)
             self.damping = np.where(taken, np.maximum(self.damping * factor, 1e-16), self.damping * self.growth)
             self.growth = np.where(taken, 2.0, 2.0 * self.growth)
             stuck = self.live & (self.damping > 1e20)
