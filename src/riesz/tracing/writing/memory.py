@@ -118,6 +118,8 @@ class Memory:
     def flush(self) -> None:
         """All summands so far become one reduction."""
         pending, self.pending, trace, size = self.pending, [], self.trace, len(self.source)
+        if len(pending) == 1 and self.box(pending[0][0]) is not None:
+            return self._added(*pending[0])
         groups: dict[Any, list[Any]] = {}
         for places, slot in pending:
             groups.setdefault((np.shape(places), trace.shapes[slot]), []).append((places, slot))
@@ -130,9 +132,9 @@ class Memory:
             boxes = [self.box(places) for places, _ in found] if n < _MANY or math.prod(shape) >= _LARGE else [None]
             if None not in boxes:
                 for (_, s), box in zip(found, boxes, strict=True):
-                    less = type(trace.ops[s]) is float and trace.ops[s] == -1.0
-                    signs.append(-1.0 if less else 1.0)
-                    wide.append(self._widened(trace.args[s][0] if less else s, shape, box))
+                    sign, s = self._signed(s)
+                    signs.append(sign)
+                    wide.append(self._widened(s, shape, box))
                 continue
             slot = row(trace, [s for _, s in found])
             if shape != given:
@@ -179,11 +181,29 @@ class Memory:
         found = self.numbers().reshape(self.shape)[inside][tuple(map(slice, places.shape))]
         return list(zip(starts, steps, strict=True)) if np.array_equal(found, places) else None
 
+    def _added(self, places: Any, slot: int) -> None:
+        """The only summand, of a box: the box is a part of its own."""
+        before = self.source[places] = -3 - self.source[places]
+        old, (sign, slot) = self.read(before, np.zeros(before.shape, self.dtype)), self._signed(slot)
+        total = self._spread(slot, before.shape)
+        signs, slots = ((sign,), (total,)) if old is None else ((1.0, sign), (old, total))
+        total = total if signs == (1.0,) else self.trace.step(Combination(signs), slots)
+        start = self._begin(len(self.parts))
+        self.source[places] = start + np.arange(before.size).reshape(before.shape)
+        self._add(total)
+
+    def _signed(self, slot: int) -> tuple[float, int]:
+        """A sign and a slot that together are a slot."""
+        less = type(self.trace.ops[slot]) is float and self.trace.ops[slot] == -1.0
+        return (-1.0, self.trace.args[slot][0]) if less else (1.0, slot)
+
+    def _spread(self, slot: int, shape: Any) -> int:
+        given = self.trace.shapes[slot]
+        return slot if given == shape else self.trace.step(broadcast(given, shape), (slot,))
+
     def _widened(self, slot: int, shape: Any, box: Any) -> int:
-        """A summand of a box as an array of this shape, 0 elsewhere."""
-        trace, given = self.trace, self.trace.shapes[slot]
-        if given != shape:
-            slot = trace.step(broadcast(given, shape), (slot,))
+        """A summand of a box as an array of the shape of all, 0 elsewhere."""
+        trace, slot = self.trace, self._spread(slot, shape)
         for axis, (start, step) in enumerate(box):
             if (n := self.shape[axis]) != (m := shape[axis]):
                 slot = trace.step(Reduction((Range(Seg(m), Seg(n), start, step, True),), axis), (slot,))
