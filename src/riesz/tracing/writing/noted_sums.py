@@ -122,7 +122,7 @@ def added_in_place(ufunc: Any, method: str, x: Any, others: Any, where: Any, nam
 def added_to_view(ufunc: Any, x: Traced, other: Any) -> bool:
     """Whether x += v of a view, which may be written to, is noted as a summand: a large box of a computed array."""
     value, memory = settled(other), x.look.memory
-    if type(value) not in (Traced, float, int, np.float64, np.ndarray) or x.dtype.kind != "f":
+    if x.look.parent is None or type(value) not in (Traced, float, int, np.float64, np.ndarray) or x.dtype.kind != "f":
         return False
     shape = np.shape(value)
     fits = len(shape) <= len(x.shape) and all([m in (1, n) for m, n in zip(shape[::-1], x.shape[::-1], strict=False)])
