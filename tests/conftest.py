@@ -18,7 +18,7 @@ from sampling import LEVEL
 from riesz.runtime import later
 
 collect_ignore = ["conftest.py", "browser/conftest.py"]
-collect_ignore_glob = ["support/*_devices.py"]
+collect_ignore_glob = ["support/*_devices.py", "support/in_several_processes.py", "support/failing_process.py"]
 """Files that are not looked through for examples: those of one name, and those that are run in a process of their own."""
 
 patient = [HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.filter_too_much]

@@ -266,7 +266,7 @@ def test_a_trace_with_more_leaves_than_results_is_refused(tmp_path):
         (record,) = [e for e in content["entries"] if e["k"] == "Record"]
         record["v"][5]["t"] *= 2
 
-    rz.save(tmp_path / "a.rz", np.sin, x)
+    rz.save(tmp_path / "a.rz", lambda x: np.sin(x), x)  # traced once: its own function
     with_text(tmp_path / "a.rz", tmp_path / "b.rz", change)
     with pytest.raises(FileError, match="is broken"):
         rz.load(tmp_path / "b.rz")

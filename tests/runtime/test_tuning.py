@@ -31,6 +31,7 @@ UNITS = {
     "columns",
     "compositions",
     "containers",
+    "devices",
     "diagonals",
     "entries",
     "factors",

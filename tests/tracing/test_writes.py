@@ -454,7 +454,7 @@ def buffer(x: Any) -> Any:
 REFUSED = {
     given: "x = x.copy",
     part_of_given: "x = x.copy",
-    outside: "own = U0.copy",
+    outside: r"own = U0.copy\(\)",
     outer_array: "return the new array",
     unknown_count: r"values\[mask\]",
     buffer: "functions of NumPy",

@@ -149,9 +149,10 @@ def function(
         if a.shape:
             size = f"{n}.ndim != 1" if n in counted else f"{n}.shape != {a.shape}"
             dtype = f"dtype_{a.dtype.name}"
-            other = (
-                f"({n}.dtype is not {dtype} and {n}.dtype != {dtype})"  # arrays of pickles have a dtype of their own
-            )
+            while dtype in names:
+                dtype += "_"
+            space[dtype] = np.dtype(a.dtype.name)
+            other = f"({n}.dtype is not {dtype} and {n}.dtype != {dtype})"  # those of pickles are not NumPy's own
             wrong = f"type({n}) is not ndarray or {other} or {size}"
         lines.extend([f"if {wrong}:", "    return OTHER"])
     taken = {*keyword.kwlist, *_TAKEN, *space, *(fixed or ())}  # what the lines call keeps its name

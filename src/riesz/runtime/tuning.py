@@ -391,7 +391,7 @@ SPLIT_OWNERS_RATIO = 0.95
 EXCHANGED_ROUNDS = 128
 """devices: up to so many, lists of unequal length are packed into rounds. Chosen."""
 HALO_SHIFTS = 64
-"""shifts: windows of up to so many shifts run on blocks with their neighbours' rims. Chosen."""
+"""offsets: windows of up to so many shifts run on blocks with their neighbours' rims. Chosen."""
 BYTE_OPERATIONS = 100
 """operations: what a byte from another device counts where placements are compared. Chosen."""
 EXPLAINED_STEPS = 200
