@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import scipy.sparse
 
-from riesz import IndexSetError, RelationError, relations, seg
+from riesz import IndexSetError, RelationError, relation, relations, seg
 from riesz.relations import (
     Beside,
     Both,
@@ -454,6 +454,7 @@ def test_compact_relations_answer_without_pairs():
     [
         (lambda: relations.full(X, Y) * 3, "with relations; got 3"),
         (lambda: relations.full(X, Y).then(3), "with relations; got 3"),
+        (lambda: relation(6, 3, [(0, 1)]), r"index sets; got 6: write seg\(6\)"),
         (lambda: relations.diagonal(5), r"index sets; got 5: write seg\(5\)"),
         (lambda: relations.window(5, 3), r"write seg\(5\)"),
         (lambda: relations.sliced(seg(5), 3), "takes a slice; got 3"),

@@ -147,6 +147,7 @@ def relation(source: Set, target: Set, given: Any) -> Relation:
     >>> rz.relation(rz.seg(4), rz.seg(2), lambda x: x % 2)
     f:4→2
     """
+    source, target = as_set(source), as_set(target)
     if callable(given):
         return function(source, target, given)
     shape = getattr(given, "shape", None)

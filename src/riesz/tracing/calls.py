@@ -167,6 +167,8 @@ def in_place(ufunc: Any, x: Any, other: Any) -> Any:
             return x
     if x.look is not None or x.maker is not inmost():
         writable(x)
+        if ufunc in SUMS and BY_NAME["added_to_view"](ufunc, x, other):
+            return x
     result = operator(ufunc, x, other)
     if result is NotImplemented:
         return result

@@ -51,7 +51,7 @@ NAMES = {
     "rules.scipy_names": "logsumexp",
     "rules.special": "special_rule",
     "writing.masked": "masked",
-    "writing.noted_sums": "part",
+    "writing.noted_sums": "added_to_view part",
     "writing.waiting": "plus",
     "writing.writers": "assign Flat ufunc_on function_on",
 }

@@ -22,7 +22,7 @@ import numpy as np
 
 from ...ops.op import Combination, Reduction, broadcast
 from ...ops.opaque import Discrete
-from ...relations import Point
+from ...relations import Point, Range
 from ...relations.index_sets import Seg, unit
 from ..layouts import frame_of
 from ..registry import BY_NAME
@@ -30,6 +30,7 @@ from ..trace import Trace
 from .rows import lattice, ordered, placed, row, shaped, taken
 
 KNOWN = -1
+_MANY, _LARGE = 8, 1000  # so many sums of smaller boxes are one step
 
 
 class Memory:
@@ -117,33 +118,96 @@ class Memory:
     def flush(self) -> None:
         """All summands so far become one reduction."""
         pending, self.pending, trace, size = self.pending, [], self.trace, len(self.source)
+        if len(pending) == 1 and self.box(pending[0][0]) is not None:
+            return self._added(*pending[0])
         groups: dict[Any, list[Any]] = {}
         for places, slot in pending:
             groups.setdefault((np.shape(places), trace.shapes[slot]), []).append((places, slot))
         where: list[Any] = []
         slots: list[int] = []
+        wide: list[int] = []  # summands by the axes of the array
+        signs: list[float] = []
         for (shape, given), found in groups.items():
-            n, slot = len(found), row(trace, [s for _, s in found])
+            n = len(found)
+            boxes = [self.box(places) for places, _ in found] if n < _MANY or math.prod(shape) >= _LARGE else [None]
+            if None not in boxes:
+                for (_, s), box in zip(found, boxes, strict=True):
+                    sign, s = self._signed(s)
+                    signs.append(sign)
+                    wide.append(self._widened(s, shape, box))
+                continue
+            slot = row(trace, [s for _, s in found])
             if shape != given:
                 slot = shaped(trace, slot, (n, *(1,) * (len(shape) - len(given)), *given))
                 slot = trace.step(broadcast(trace.shapes[slot], (n, *shape)), (slot,))
             slots.append(shaped(trace, slot, (n * math.prod(shape),)))
             where.append(np.concatenate([np.ravel(places) for places, _ in found]))
-        touched = np.flatnonzero(np.bincount(np.concatenate(where), minlength=size))
+        touched = np.flatnonzero(self.source < KNOWN)
         self.source[touched] = -3 - self.source[touched]
+        if wide and np.min(self.source) > KNOWN:
+            touched = np.arange(size)
         place, before = np.arange(size), np.full(size, KNOWN)
         before[touched] = self.source[touched]
-        if 4 * len(touched) < 3 * size:  # else all elements, in one step
+        if 4 * len(touched) < 3 * size and not wide:  # else all elements, in one step
             place[touched] = np.arange(len(touched))
             before = before[touched]
         n = len(before)
-        total = trace.step(Reduction(tuple([placed(place[at], n) for at in where]), 0), slots)
+        total = [trace.step(Reduction(tuple([placed(place[at], n) for at in where]), 0), slots)] if where else []
         old = self.read(before, np.zeros(n, self.dtype))  # numbers that are known are 0 here
-        if old is not None:
-            total = trace.step(Combination((1.0, 1.0)), (old, total))
+        total = total if old is None else [old, *total]
+        if wide:
+            total = [*[shaped(trace, s, self.shape) for s in total], *wide]
+        signs = [1.0] * (len(total) - len(wide)) + signs
+        total = total[0] if signs == [1.0] else trace.step(Combination(tuple(signs)), total)
         start = self._begin(len(self.parts))
         self.source[touched] = start + place[touched]
         self._add(total)
+
+    def box(self, places: Any) -> Any:
+        """Where places begin along each axis of the array, and their steps, if they are a large box of it; else None.
+        A sum there is one of arrays, padded by axes: no list of places."""
+        size, rank = len(self.opened()), len(self.shape)
+        if self.odd is not None or not rank or np.ndim(places) != rank or not size or 4 * np.size(places) < size:
+            return None
+        first, starts, steps = places[(0,) * rank], list[int](), list[int]()
+        for k, n in enumerate(self.shape):
+            below = math.prod(self.shape[k + 1 :])
+            second = places[tuple([int(j == k) for j in range(rank)])] if places.shape[k] > 1 else first + below
+            starts.append(int(first) // below % n)
+            steps.append(int(second - first) // below)
+        if min(steps) < 1:
+            return None
+        inside = tuple([slice(at, None, by) for at, by in zip(starts, steps, strict=True)])
+        found = self.numbers().reshape(self.shape)[inside][tuple(map(slice, places.shape))]
+        return list(zip(starts, steps, strict=True)) if np.array_equal(found, places) else None
+
+    def _added(self, places: Any, slot: int) -> None:
+        """The only summand, of a box: the box is a part of its own."""
+        before = self.source[places] = -3 - self.source[places]
+        old, (sign, slot) = self.read(before, np.zeros(before.shape, self.dtype)), self._signed(slot)
+        total = self._spread(slot, before.shape)
+        signs, slots = ((sign,), (total,)) if old is None else ((1.0, sign), (old, total))
+        total = total if signs == (1.0,) else self.trace.step(Combination(signs), slots)
+        start = self._begin(len(self.parts))
+        self.source[places] = start + np.arange(before.size).reshape(before.shape)
+        self._add(total)
+
+    def _signed(self, slot: int) -> tuple[float, int]:
+        """A sign and a slot that together are a slot."""
+        less = type(self.trace.ops[slot]) is float and self.trace.ops[slot] == -1.0
+        return (-1.0, self.trace.args[slot][0]) if less else (1.0, slot)
+
+    def _spread(self, slot: int, shape: Any) -> int:
+        given = self.trace.shapes[slot]
+        return slot if given == shape else self.trace.step(broadcast(given, shape), (slot,))
+
+    def _widened(self, slot: int, shape: Any, box: Any) -> int:
+        """A summand of a box as an array of the shape of all, 0 elsewhere."""
+        trace, slot = self.trace, self._spread(slot, shape)
+        for axis, (start, step) in enumerate(box):
+            if (n := self.shape[axis]) != (m := shape[axis]):
+                slot = trace.step(Reduction((Range(Seg(m), Seg(n), start, step, True),), axis), (slot,))
+        return slot
 
     def at(self, places: Any, numbers: Any) -> int | None:
         """The slot of elements by their numbers."""

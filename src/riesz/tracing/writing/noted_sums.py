@@ -116,3 +116,19 @@ def added_in_place(ufunc: Any, method: str, x: Any, others: Any, where: Any, nam
     add_at(x, ..., added_slot(trace, (ufunc, value), x.dtype), trace)
     x.origin = (*origin[:3], (ufunc, value.as_it_is(), x.version)) if first and origin is not None else None
     return True
+
+
+@by_name
+def added_to_view(ufunc: Any, x: Traced, other: Any) -> bool:
+    """Whether x += v of a view, which may be written to, is noted as a summand: a large box of a computed array."""
+    value, memory = settled(other), x.look.memory
+    if x.look.parent is None or type(value) not in (Traced, float, int, np.float64, np.ndarray) or x.dtype.kind != "f":
+        return False
+    shape = np.shape(value)
+    fits = len(shape) <= len(x.shape) and all([m in (1, n) for m, n in zip(shape[::-1], x.shape[::-1], strict=False)])
+    if not fits or (type(value) is np.ndarray and value.dtype.kind not in "fiub"):
+        return False
+    if result_dtype([x, value])[0] != x.dtype or memory.box(places := numbers_of(x)) is None:
+        return False
+    memory.add(places, added_slot(memory.trace, (ufunc, value), x.dtype))
+    return True

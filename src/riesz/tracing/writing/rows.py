@@ -187,6 +187,8 @@ def ordered(at: Any, step: int = 1) -> bool:
 
 def shaped(trace: Trace, slot: int, shape: Any) -> int:
     """A slot under another shape."""
+    while type(trace.ops[slot]) is Reshape:
+        (slot,) = trace.args[slot]
     return slot if trace.shapes[slot] == shape else trace.step(Reshape(shape), (slot,))
 
 

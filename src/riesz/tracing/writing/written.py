@@ -49,7 +49,8 @@ class Home:
     def opened(self, trace: Trace) -> None:
         """From now on some of its elements are traced."""
         if self.memory is None:
-            size, dtype = (self.owner.size,), self.owner.real.dtype
+            whole, dtype = self.owner, self.owner.real.dtype
+            size = whole.shape if whole.flags.c_contiguous else (whole.size,)
             self.memory = Memory(trace, size, dtype, None)
             self.memory.opened()
             if self.owner.dtype.kind == "c":
