@@ -169,6 +169,19 @@ def test_captured_arrays_are_those_of_now():
     np.testing.assert_allclose(fit(r, np.zeros((20, 3)), data).x, data + 2.0)
 
 
+def test_functions_that_the_residual_calls_are_those_of_now():
+    calls = {"model": np.sin}
+    fit = rz.vmap(rz.levenberg_marquardt, (None, 0))
+
+    def found():
+        return fit(lambda p: calls["model"](p) - 0.5, np.full((20, 2), 0.4)).x
+
+    for model, due in ((np.sin, np.arcsin(0.5)), (np.exp, np.log(0.5)), (np.sin, np.arcsin(0.5))):
+        calls["model"] = model
+        for _ in range(2):
+            np.testing.assert_allclose(found(), due, atol=1e-8)
+
+
 def test_what_is_refused():
     with pytest.raises(VectorError, match=r"rz\.vmap of a fit takes no bounds"):
         rz.vmap(rz.levenberg_marquardt, (None, 0, 0))(one, START, DATA, bounds=(0, 1))

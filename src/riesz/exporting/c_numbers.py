@@ -168,7 +168,7 @@ class CSmallPrograms(CProgram):
             if type(op) is Small:
                 text: str = refs[op.slot].at(f"{op.at}")
             else:
-                text = (_FORMS[op] if op in _FORMS else op.name).format(*given)
+                text = _FORMS.get(op, op.name).format(*given)
             texts[node] = text if text.isidentifier() else self.name("t")
             if texts[node] != text:
                 self.line(f"const real {texts[node]} = {text};")

@@ -271,6 +271,8 @@ def reached(*starts: Any) -> Iterator[Any]:
             elif _is_object(f) and not isinstance(f, (dict, list, tuple)):
                 kinds.update(dict.fromkeys(cast(Any, type(f)).__mro__[:-1]))
         elif not isinstance(f, type):  # what rz.grad(f), rz.compile(f) and the like give
+            if isinstance(f, types.FunctionType) and _library(f) == "riesz":  # our own code around a user's function
+                stack += [Cell(c).get() for c in f.__closure__ or ()]
             stack += [getattr(cast(Any, f), name, None) for name in ("__wrapped__", *_RULES.get(type(f).__name__, ()))]
     yield Endless()
 
