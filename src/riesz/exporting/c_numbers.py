@@ -168,7 +168,8 @@ class CSmallPrograms(CProgram):
             if type(op) is Small:
                 text: str = refs[op.slot].at(f"{op.at}")
             else:
-                text = _FORMS.get(op, op.name).format(*given)
+                form: Any = _FORMS.get(op, op.name)
+                text = form.format(*given)
             texts[node] = text if text.isidentifier() else self.name("t")
             if texts[node] != text:
                 self.line(f"const real {texts[node]} = {text};")
