@@ -41,7 +41,22 @@ def bounded(w):
     return np.sum(0.5 * small**2 + s * (e - small))
 
 
+def beside(x):
+    return np.sum(np.sin(np.concatenate([[0.0], x[:-1]]) + np.concatenate([x[1:], [0.0]])))
+
+
+def beside_written(x):
+    r = np.zeros(4)
+    r[1:] += x[:-1]
+    r[:-1] += x[1:]
+    return np.sum(np.sin(r))
+
+
+BESIDE = "E cos(Ex)\n  where E = PᵀQ + QᵀP\n        P = I₄[:3]\n        Q = I₄[1:]"
+
 CASES = {
+    "neighbours on both sides": ("gradient", beside, w, BESIDE),
+    "neighbours on both sides, written in place": ("gradient", beside_written, w, BESIDE),
     "a row of I": ("gradient", lambda x: np.eye(4)[1] @ x**2, w, "2x₁ e1\n  where e1 = I₄[1]"),
     "one number beside zeros": (
         "gradient",

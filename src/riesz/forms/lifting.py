@@ -20,6 +20,7 @@ from typing import Any, cast
 import numpy as np
 
 from ..errors import VectorError
+from ..maps.leaves import any_traced
 from ..tracing.argument_trees import flatten
 from ..tracing.deciding import known
 from ..tracing.surroundings.watching import users
@@ -341,7 +342,8 @@ class _watching:
         if event == "return" and frame.f_code is self.code:
             mine = frame.f_locals
             self.locals = {k: v for k, v in mine.items() if isinstance(v, Traced) and v.dtype.kind == "f"}
-            self.arrays = {k: v.copy() for k, v in mine.items() if isinstance(v, np.ndarray) and v.dtype.kind in "iubf"}
+            numbers = {k: v for k, v in mine.items() if isinstance(v, np.ndarray) and not any_traced(v)}
+            self.arrays = {k: v.copy() for k, v in numbers.items() if v.dtype.kind in "iubf"}
 
     def found(self) -> Any:
         """Local variables by name, and assumed arrays by number and facts."""

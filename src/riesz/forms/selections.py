@@ -101,6 +101,8 @@ class Selections:
             places, rows = rows_of(t.relation.converse), rows_of(piece.relation) if piece is not None else None
             if piece is None or places is None or rows is None or piece[2:] != first[2:] or t.axis != first.axis:
                 return None
+            if (index[places] >= 0).any() or len(np.unique(places)) < len(places):  # they add up
+                return None
             index[places] = rows
         if (index < 0).any():
             return None
