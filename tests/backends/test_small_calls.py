@@ -1,5 +1,7 @@
 """Small maps and functions as generated code: the numbers of the interpreter, the same bits at every call, one code for all points."""
 
+import pickle
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -177,3 +179,15 @@ def test_jacobians_written_anew_see_what_they_capture():
         np.testing.assert_allclose(L.to_dense(), np.diag(2.0 * k * w * x + v), rtol=1e-15)
         H = rz.hessian(lambda y, k=k: np.sum(w * y**3) * k)(x)
         np.testing.assert_allclose(H.to_dense(), np.diag(6.0 * k * w * x), rtol=1e-15)
+
+
+@pytest.mark.parametrize("backend", ["python", "numpy"])
+def test_arrays_of_pickles_run_through_the_code(backend, monkeypatch):
+    """They have a dtype object of their own."""
+    x = np.array([0.5, -1.0, 2.0])
+    again = pickle.loads(pickle.dumps(x))
+    assert again.dtype is not x.dtype
+    g = rz.compile(lambda x: np.tanh(x) * x, x, backend=backend)
+    wanted = g(x)
+    monkeypatch.setattr(type(g), "otherwise", lambda *args: pytest.fail("it was not run"))
+    np.testing.assert_array_equal(g(again), wanted)
